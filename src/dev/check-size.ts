@@ -29,8 +29,7 @@ function measure(folders: readonly string[]): string {
 
 const documents = files.filter((file) => extname(file) === '.md')
 const bytes = documents.reduce((sum, file) => sum + readFileSync(`${ROOT}${file}`).length, 0)
-const generated = GENERATED_PARTS.filter(({ file }) => extname(file) === '.md')
-const generatedBytes = generated.reduce((sum, part) => sum + Buffer.byteLength(readPart(part)), 0)
+const generatedBytes = GENERATED_PARTS.reduce((sum, part) => sum + Buffer.byteLength(readPart(part)), 0)
 const kilobytes = (count: number): string => `${Math.round(count / 1_000)} KB`
 process.stdout.write(
   `src, workflows, activities: ${measure(['src/', 'workflows/', 'activities/'])}\n` +

@@ -11,10 +11,7 @@ import {
   settingList,
 } from './document-lists.ts'
 
-/**
- * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
- * script, between comments of its own.
- */
+/** A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code. */
 type GeneratedPart = { file: string; name: string; render: () => string }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -29,7 +26,6 @@ export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/receiving.md', name: 'event-keys', render: eventKeyList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/api.md', name: 'field-problems', render: fieldProblemList },
-  { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
 ]
 
 /** The text of a part as it stands in its document, without the markers. */
@@ -48,24 +44,9 @@ export function writePart(part: GeneratedPart): void {
 }
 
 function boundsOf(text: string, file: string, name: string): [start: number, end: number] {
-  const marker = (text: string): string => (file.endsWith('.js') ? `// ${text}` : `<!-- ${text} -->`)
-  const [opening, closing] = [`${marker(`${name}:start`)}\n\n`, `\n${marker(`${name}:end`)}`]
+  const [opening, closing] = [`<!-- ${name}:start -->\n\n`, `\n<!-- ${name}:end -->`]
   const start = text.indexOf(opening) + opening.length
   const end = text.indexOf(closing)
   if (start < opening.length || end < start) throw new Error(`${file} lacks the markers of ${name}`)
   return [start, end]
-}
-
-const FOLDER = fileURLToPath(new URL('../../docs/verify/', import.meta.url))
-
-/** The programs of docs/verify, which tests run, by the name of their language. */
-const FILES = { 'Node.js': 'node.mjs', Python: 'python.py', Go: 'go/main.go', Java: 'Verify.java' }
-
-/** Renders the programs as a constant of the pages' scripts. */
-function verifySamples(): string {
-  const samples = Object.entries(FILES).map(([language, file]) => {
-    const program = readFileSync(`${FOLDER}${file}`, 'utf8').trimEnd()
-    return `  {\n    language: '${language}',\n    program: \`${program.replace(/[\\`]|\$\{/g, '\\$&')}\`,\n  },\n`
-  })
-  return `export const VERIFY_SAMPLES = [\n${samples.join('')}]\n`
 }

@@ -25,6 +25,11 @@ import type { SessionSchema } from '../../../http/schemas/session.ts'
 import type { createApi } from './lib/api.js'
 import type { createTimes } from './lib/times.js'
 
+declare global {
+  /** Programs that verify a signature, which the bundle has from docs/verify. */
+  const VERIFY_SAMPLES: readonly { language: string; program: string }[]
+}
+
 /** The answers of the API, typed by its schemas. */
 export type Problem = Static<typeof ProblemSchema>
 /** A member as a question names it. */
