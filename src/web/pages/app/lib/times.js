@@ -3,13 +3,13 @@ import { formatter } from './zoned-time.js'
 
 /** @import { Template } from '../types.d.ts' */
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
 
 /** What is due begins within this time, unless it has to wait for something. */
-const OVERDUE_AFTER = 15 * SECOND
+const OVERDUE_AFTER = 15 * SECOND_MS
 
 /**
  * Formats times in the browser's locale and the organisation's zone, with the exact instant in UTC in the tooltip.
@@ -48,7 +48,7 @@ export function createTimes(timeZone) {
      */
     ago(iso) {
       const age = Date.now() - Date.parse(iso)
-      return element(iso, age > DAY ? full.format(new Date(iso)) : agoInWords(age))
+      return element(iso, age > DAY_MS ? full.format(new Date(iso)) : agoInWords(age))
     },
     /**
      * `in 4:59`, to the second; `overdue for 3 minutes` after it.
@@ -65,7 +65,7 @@ export function createTimes(timeZone) {
      * @param {string} iso
      * @returns {Template}
      */
-    short: (iso) => element(iso, (Date.now() - Date.parse(iso) > DAY ? day : hour).format(new Date(iso))),
+    short: (iso) => element(iso, (Date.now() - Date.parse(iso) > DAY_MS ? day : hour).format(new Date(iso))),
     /**
      * `10:02:11`
      * @param {number} ms
@@ -91,7 +91,7 @@ export function isOverdue(iso) {
 
 /** @param {number} ms */
 function agoInWords(ms) {
-  if (ms < 5 * SECOND) return 'just now'
+  if (ms < 5 * SECOND_MS) return 'just now'
   return `${duration(ms)} ago`
 }
 
@@ -101,14 +101,14 @@ function agoInWords(ms) {
  */
 export function duration(ms) {
   for (const [unit, name] of /** @type {const} */ ([
-    [DAY, 'day'],
-    [HOUR, 'hour'],
-    [MINUTE, 'minute'],
+    [DAY_MS, 'day'],
+    [HOUR_MS, 'hour'],
+    [MINUTE_MS, 'minute'],
   ])) {
     const count = Math.floor(ms / unit)
-    if (count > (unit === DAY ? 1 : 0)) return plural(count, name)
+    if (count > (unit === DAY_MS ? 1 : 0)) return plural(count, name)
   }
-  return plural(Math.max(0, Math.floor(ms / SECOND)), 'second')
+  return plural(Math.max(0, Math.floor(ms / SECOND_MS)), 'second')
 }
 
 /**
@@ -116,7 +116,7 @@ export function duration(ms) {
  * @param {number} ms
  */
 function countdown(ms) {
-  const seconds = Math.ceil(ms / SECOND)
+  const seconds = Math.ceil(ms / SECOND_MS)
   const parts = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60]
   const shown = parts[0] === 0 ? parts.slice(1) : parts
   return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':')
@@ -127,11 +127,11 @@ function countdown(ms) {
  * @param {number} ms
  */
 export function milliseconds(ms) {
-  if (ms >= MINUTE) return duration(ms)
-  if (ms < SECOND) return `${String(ms)} ms`
-  const digits = ms < 10 * SECOND ? 1 : 0
+  if (ms >= MINUTE_MS) return duration(ms)
+  if (ms < SECOND_MS) return `${String(ms)} ms`
+  const digits = ms < 10 * SECOND_MS ? 1 : 0
   const seconds = { minimumFractionDigits: digits, maximumFractionDigits: digits }
-  return `${(ms / SECOND).toLocaleString(undefined, seconds)} s`
+  return `${(ms / SECOND_MS).toLocaleString(undefined, seconds)} s`
 }
 
 /**

@@ -1,6 +1,6 @@
 import { html, svg } from '../lib/html.js'
 import { deliveriesLink } from '../lib/links.js'
-import { plural } from '../lib/times.js'
+import { HOUR_MS, plural } from '../lib/times.js'
 
 /** @import { Activity, App, Template, Times } from '../types.d.ts' */
 
@@ -11,8 +11,6 @@ const STEP = 12
 const BAR = 9
 /** The minimum height of a bar with a count, so that it is visible next to large ones. */
 const LEAST = 1.5
-
-const HOUR_MS = 3_600_000
 
 /** @param {number} bucketMs */
 function unitOf(bucketMs) {

@@ -1,4 +1,4 @@
-import { html, nothing } from '../lib/html.js'
+import { element, html, nothing } from '../lib/html.js'
 import { addressed, addressWith, deliveryLink } from '../lib/links.js'
 import { createDeliveryView } from './delivery.js'
 
@@ -78,9 +78,3 @@ export function createSidePanel(app) {
       </div>`,
   }
 }
-
-/**
- * @param {string} selector
- * @returns {HTMLElement | null}
- */
-const element = (selector) => document.querySelector(selector)
