@@ -88,9 +88,9 @@ export type Times = ReturnType<typeof createTimes>
 /** A part of the page with a state of its own. `stop` ends what it keeps asking for. */
 export type View = { title: string; render(): Template; stop?: () => void }
 
-/** A tab of a webhook's page: refreshed each time the webhook was asked for. */
+/** A tab of a webhook's page: refreshed each time the webhook was asked for, unless it reads by itself. */
 export type Tab = {
-  refresh(webhook: Overview): Promise<void>
+  refresh?: (webhook: Overview) => Promise<void>
   render(webhook: Overview, refresh: () => Promise<void>): Template
   stop?: () => void
 }

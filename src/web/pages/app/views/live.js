@@ -26,7 +26,7 @@ const READ_AFTER_EVENT_MS = 500
  * to read them, so that no gap of the stream is one of the list.
  * @param {App} app
  * @param {string | null} webhookId
- * @returns {{ refresh: () => Promise<void>, render: () => Template, stop: () => void }}
+ * @returns {{ render: () => Template, stop: () => void }}
  */
 export function createLive(app, webhookId) {
   const filter = { state: addressed('state'), eventKey: addressed('eventKey') }
@@ -76,8 +76,6 @@ export function createLive(app, webhookId) {
   }
 
   return {
-    // It reads by itself.
-    refresh: () => Promise.resolve(),
     stop: () => {
       clearTimeout(timer)
       stream.stop()

@@ -18,7 +18,6 @@ import { openWebhookForm } from './webhook-form.js'
 export function createWebhookSettings(app, id) {
   const secret = createSecret(app, id)
   return {
-    refresh: () => Promise.resolve(),
     stop: secret.stop,
     render: (webhook, refresh) =>
       html`<div class="columns aside-first">

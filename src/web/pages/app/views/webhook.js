@@ -58,7 +58,7 @@ export function createWebhookView(app, id) {
       app.webhooks = (await app.api.overview()).data
       webhook = found()
       isDeleted = webhook === null
-      if (webhook !== null) await tab?.refresh(webhook)
+      if (webhook !== null) await tab?.refresh?.(webhook)
     },
     EVERY_MS,
   )
