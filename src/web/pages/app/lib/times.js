@@ -147,10 +147,11 @@ export function share(part, whole) {
 }
 
 /**
+ * `1 delivery`, `2 deliveries`, `2 days`
  * @param {number} count
  * @param {string} noun
- * @param {string} [many]
  */
-export function plural(count, noun, many = noun.replace(/y$/, 'ie') + 's') {
-  return `${count.toLocaleString()} ${count === 1 ? noun : many}`
+export function plural(count, noun) {
+  const words = count === 1 ? noun : `${noun.replace(/(?<!a)y$/, 'ie')}s`
+  return `${count.toLocaleString()} ${words}`
 }
