@@ -3,7 +3,7 @@ import { expect } from 'chai'
 
 type Samples = Record<'BODY' | 'SECRET' | 'SIGNATURE', string>
 
-const module = new URL('../../../src/web/pages/docs/samples.js', import.meta.url).href
+const module = new URL('../../../src/web/pages/docs/request.js', import.meta.url).href
 const { BODY, SECRET, SIGNATURE } = (await import(module)) as Samples
 
 describe('the samples of /docs', () => {
