@@ -7,9 +7,9 @@ import { createDeliveryView } from './delivery.js'
 /** From here on there is room for a list and, beside it, the detail of one of its rows. */
 const WIDE = matchMedia('(width >= 80rem)')
 
-/** Whether the address names a delivery and the list that it is opened beside. */
+/** Whether the delivery that the address names is opened beside the list of a tab. */
 export function isBesideList() {
-  return WIDE.matches && addressed('delivery') !== '' && addressed('tab') + addressed('view') !== ''
+  return WIDE.matches && addressed('tab') !== ''
 }
 
 /**
