@@ -304,7 +304,10 @@ describe('Dockerfile', () => {
     )
     expect(copied).to.not.be.empty
     for (const file of copied)
-      expect(allowed.some((one) => `${file}/`.startsWith(`${one}/`)), file).to.equal(true)
+      expect(
+        allowed.some((one) => `${file}/`.startsWith(`${one}/`)),
+        file,
+      ).to.equal(true)
   })
 
   it('runs without root, on glibc', () => {

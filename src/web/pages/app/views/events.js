@@ -30,7 +30,8 @@ export function createEventsView(app) {
     {
       head: 'Event key',
       className: 'event-key',
-      cell: ({ id, eventKey }) => html`<a class="mono" href=${placeLink('events', { event: id })}>${eventKey}</a>`,
+      cell: ({ id, eventKey }) =>
+        html`<a class="mono" href=${placeLink('events', { event: id })}>${eventKey}</a>`,
     },
     { head: 'Deliveries', className: 'counts', cell: ({ deliveries }) => renderCounts(deliveries) },
     {
