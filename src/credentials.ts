@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 const TOKEN_BYTES = 32
 
@@ -12,5 +12,5 @@ export function newToken(): string {
  * hash would add nothing.
  */
 export function hashCredential(credential: string): Buffer {
-  return createHash('sha256').update(credential, 'utf8').digest()
+  return hash('sha256', credential, 'buffer')
 }

@@ -1,15 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import {
-  commandList,
-  doctorCodes,
-  eventKeyList,
-  failureCodeList,
-  fieldProblemList,
-  logEventList,
-  problemList,
-  settingList,
-} from './document-lists.ts'
+import { failureCodeList, logEventList, problemList, settingList } from './document-lists.ts'
 
 /** A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code. */
 type GeneratedPart = { file: string; name: string; render: () => string }
@@ -19,13 +10,9 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Every generated part of the documents. */
 export const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/configuration.md', name: 'settings', render: settingList },
-  { file: 'docs/production.md', name: 'commands', render: commandList },
-  { file: 'docs/troubleshooting.md', name: 'doctor', render: doctorCodes },
   { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
-  { file: 'docs/receiving.md', name: 'event-keys', render: eventKeyList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
-  { file: 'docs/api.md', name: 'field-problems', render: fieldProblemList },
 ]
 
 /** The text of a part as it stands in its document, without the markers. */

@@ -8,7 +8,7 @@ export const MAX_EVENT_KEY_LENGTH = 100
 /** A permission: an entity and what may be done with it, such as `invoice:read`. */
 export const PERMISSION_PATTERN = '^[A-Za-z][A-Za-z0-9_-]*:[A-Za-z][A-Za-z0-9_-]*$'
 
-/** Permissions that are not tied to an event key (design: docs/architecture.md, permissions). */
+/** Permissions that are not tied to an event key (docs/api.md, Keys and permissions). */
 export const WEBHOOK_READ = 'webhook:read'
 export const WEBHOOK_MANAGE = 'webhook:manage'
 export const EVENT_PUBLISH = 'event:publish'

@@ -1,5 +1,4 @@
 import { setImmediate as nextLoopIteration } from 'node:timers/promises'
-import type { AddressGuard } from './address-guard.ts'
 import type { Connection } from './connection.ts'
 
 /** Holds idle connections for the next POST of the same key. */
@@ -48,7 +47,7 @@ const DEFAULT_LIMITS: PoolLimits = {
  * connection is reused only after it has been silent since its last answer for a while, and is still silent after the
  * event loop has polled its sockets once more.
  */
-export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLimits> = {}): ConnectionPool {
+export function createConnectionPool(limits: Partial<PoolLimits> = {}): ConnectionPool {
   const { maxIdlePerKey, maxIdle, maxAgeMs, restMs, restRoundTrips } = { ...DEFAULT_LIMITS, ...limits }
   // Both in the order in which they were added.
   const idle = new Set<Idle>()
@@ -119,7 +118,7 @@ export function createConnectionPool(guard: AddressGuard, limits: Partial<PoolLi
     if (socket.destroyed || socket.readableEnded || socket.bytesRead !== bytesRead) return false
     // The endpoint answered before it read the whole request.
     if (socket.writableLength > 0) return false
-    return !isClosed && !isOld(connection) && !guard.isBlocked(socket.remoteAddress ?? '')
+    return !isClosed && !isOld(connection)
   }
 
   function isOld({ openedAtMs }: Connection): boolean {

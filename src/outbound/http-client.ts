@@ -74,7 +74,7 @@ export type HttpClientOptions = {
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(options)
   const connect = createConnector({ ...options, guard, resolver: createResolver({ guard }) })
-  const pool = createConnectionPool(guard, options.poolLimits)
+  const pool = createConnectionPool(options.poolLimits)
   const pauses = createPauseWatch()
   const { timeoutMs, nowMs = () => Date.now() } = options
   const tools = { ...options, connect, pool, pauses, nowMs, timeoutMs }

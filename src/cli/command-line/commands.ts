@@ -149,7 +149,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       'deliveries, incidents, retry jobs, erasures and the outbox of the relay, with the settings of the environment.',
       'Prints one line for each finding, with its cure.',
       'Changes nothing and sends nothing.',
-      'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly. docs/troubleshooting.md has the codes.',
+      'Exit code: 0 without an error, 1 with one, 2 when it is called wrongly.',
     ],
     options: [{ name: 'json', meaning: 'print one JSON document' }],
     examples: ['doctor', 'doctor --json'],

@@ -67,7 +67,7 @@ function usageOf({ name, operand, options = [] }: Command): string {
 }
 
 /** Returns `seed FILE`: the command as it is typed. */
-export function withOperand(name: string, operand: string | undefined): string {
+function withOperand(name: string, operand: string | undefined): string {
   return operand === undefined ? name : `${name} ${operand}`
 }
 

@@ -94,9 +94,11 @@ export function forwarded(proxies: TrustedProxies, logger: Pick<Logger, 'warn'>)
     const { headers, socket } = ctx.req
     // Empty once the connection is gone.
     const peer = socket.remoteAddress ?? ''
+    ctx.request.ip = peer
+    if (FORWARDED_HEADERS.every((name) => headers[name] === undefined)) return next()
     const forwardedFor = ctx.get('x-forwarded-for')
-    ctx.request.ip = proxies.senderOf(peer, forwardedFor)
-    if (!proxies.has(peer)) {
+    if (proxies.has(peer)) ctx.request.ip = proxies.senderOf(peer, forwardedFor)
+    else {
       if (forwardedFor !== '') logIgnored(peer)
       for (const name of FORWARDED_HEADERS) Reflect.deleteProperty(headers, name)
     }

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
 import { expect } from 'chai'
-import { eventually } from '../../helpers/eventually.ts'
 import { openConnection, type Connection } from '../../../src/outbound/connection.ts'
 import { createConnectionPool } from '../../../src/outbound/connection-pool.ts'
 import { OutboundError } from '../../../src/outbound/failure-code.ts'
@@ -44,20 +43,8 @@ describe('a connection', () => {
     expect([receiver.connections(), receiver.received.length]).to.deep.equal([1, 0])
   })
 
-  it('is not reused once its address is blocked', async () => {
-    let isBlocked = false
-    const pool = createConnectionPool({ isBlocked: () => isBlocked }, NO_REST)
-    await post()
-    pool.add('key', connection)
-    expect(await pool.take('key')).to.equal(connection)
-    pool.add('key', connection)
-    isBlocked = true
-    expect(await pool.take('key')).to.equal(null)
-    await eventually(() => expect(receiver.open()).to.equal(0))
-  })
-
   it('is reused by one of many concurrent callers', async () => {
-    const pool = createConnectionPool({ isBlocked: () => false }, NO_REST)
+    const pool = createConnectionPool(NO_REST)
     await post()
     pool.add('key', connection)
     const taken = await Promise.all(Array.from({ length: 10 }, () => pool.take('key')))

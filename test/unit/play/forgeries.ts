@@ -247,6 +247,14 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
       },
     ],
     [
+      'one that never came, although an API was killed',
+      (record) => {
+        record.posts.splice(0)
+        record.endedAt = 9_000
+        record.faults.push(fault('kill', 60, 8_000, 'api 1'))
+      },
+    ],
+    [
       'an event that came a minute after a process was killed',
       ({ posts, faults }) => {
         posts[0] = forgePost(1, 60_100, 500)

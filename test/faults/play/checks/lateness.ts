@@ -29,6 +29,9 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
   busy_machine: { boundMs: 30_000, settleMs: 10_000, others: false },
 }
 
+/** Once it has accepted an event, a process with the API alone has no part in its first attempt. */
+const isOfApi = ({ process }: Fault): boolean => process?.startsWith('api') === true
+
 /** What was under way so long before a fault may have been held by its process, in ms. */
 const HELD_MS = 2_000
 
@@ -60,7 +63,7 @@ function latenesses(record: PlayRecord): Lateness[] {
   const arrivals = new Map<string, number>()
   for (const { webhookId, deliveryId, arrivedAt } of record.posts)
     if (victims.has(webhookId) && !arrivals.has(deliveryId)) arrivals.set(deliveryId, arrivedAt)
-  const faults = [...record.faults].sort((one, other) => one.from - other.from)
+  const faults = record.faults.filter((fault) => !isOfApi(fault)).sort((one, other) => one.from - other.from)
   const queuedMs = queueOf(record)
   return record.publications.flatMap(({ tries }) => {
     const accepted = tries.find(({ status }) => status === 202)
