@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
 import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
-import type { MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptSignals, MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'
@@ -97,7 +97,7 @@ function leftToAnotherWorker(): ApplicationFailure {
 
 /** Returns a signal that aborts with either of two, until `release` detaches it from them. */
 function abortWith(
-  cancelled: ActivitySignals['cancelled'],
+  cancelled: AbortSignal,
   stopping: AbortSignal,
 ): { signal: AbortSignal; release: () => void } {
   const either = new AbortController()
@@ -124,13 +124,10 @@ function isStop(error: unknown): boolean {
 const HEARTBEATS_PER_TIMEOUT = 4
 
 /**
- * `cancelled` aborts when the activity is cancelled; `shutDown` only when the grace of a stopping worker is over: then
- * even a POST in flight is cut off.
+ * Runs `work`, and sends heartbeats to Temporal meanwhile. `cancelled` aborts when the activity is cancelled; `shutDown`
+ * only when the grace of a stopping worker is over.
  */
-type ActivitySignals = { cancelled: AbortSignal; shutDown: AbortSignal }
-
-/** Runs `work`, and sends heartbeats to Temporal meanwhile. */
-async function withHeartbeat<T>(work: (signals: ActivitySignals) => Promise<T>): Promise<T> {
+async function withHeartbeat<T>(work: (signals: AttemptSignals) => Promise<T>): Promise<T> {
   // Read here: the abort handler runs outside the activity, without a current context.
   const context = Context.current()
   const timeoutMs = context.info.heartbeatTimeoutMs ?? 10_000

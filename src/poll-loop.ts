@@ -42,8 +42,8 @@ export function createPollLoop(options: {
     } catch (error) {
       if (stopping.signal.aborted) return
       const fields = { event, err: error }
-      if (isDatabaseUnavailable(error)) logger.warn(fields, event)
-      else logger.error(fields, event)
+      if (isDatabaseUnavailable(error)) logger.warn(fields)
+      else logger.error(fields)
     } finally {
       beganAtMs = null
     }

@@ -53,6 +53,30 @@ export function sleep(timers: Timers, ms: number, signal?: AbortSignal): Promise
   })
 }
 
+/** Spaces calls out in time. */
+export type Pace = {
+  /** Returns at once for the first, for others `intervalMs` after the one before; at once when `signal` aborts. */
+  next(signal?: AbortSignal): Promise<void>
+  /** Returns for how many ms the next call would wait. */
+  waitMs(): number
+}
+
+/** Builds a pace at which no call waits longer than `maxDelayMs`. */
+export function createPace(options: { intervalMs: number; maxDelayMs?: number; timers?: Timers }): Pace {
+  const { intervalMs, maxDelayMs = Infinity, timers = processTimers } = options
+  let nextAtMs = -Infinity
+  const waitMs = (): number => Math.min(maxDelayMs, Math.max(0, nextAtMs - timers.nowMs()))
+  return {
+    waitMs,
+    async next(signal) {
+      if (signal?.aborted === true) return
+      const wait = waitMs()
+      nextAtMs = timers.nowMs() + wait + intervalMs
+      if (wait > 0) await sleep(timers, wait, signal)
+    },
+  }
+}
+
 /** Waits until `work` has settled, `ms` at most. Returns whether it has; a later rejection of it is swallowed. */
 export function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   return new Promise((resolve) => {

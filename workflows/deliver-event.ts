@@ -1,6 +1,8 @@
 import {
   condition,
   continueAsNew,
+  defineQuery,
+  defineSignal,
   patched,
   proxyActivities,
   setHandler,
@@ -9,13 +11,27 @@ import {
 import type { Activities } from '../activities/index.ts'
 import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details.ts'
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
-import { deliveryStateQuery, retrySignal, stopSignal } from './messages.ts'
-import type { DeliverEventInput, DeliverEventResult } from '../src/domain/workflow-inputs.ts'
+import type {
+  DeliverEventInput,
+  DeliverEventResult,
+  DeliverySnapshot,
+} from '../src/domain/workflow-inputs.ts'
 import { attemptQueue, type AttemptOutcome, type AttemptRequest } from '../src/domain/attempt-outcome.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
+
+/**
+ * Requests the next attempt at once. `isRecorded`: the row has the request; without it (a signal sent by an operator) the
+ * workflow records it first. The row decides what happens.
+ */
+const retrySignal = defineSignal<[{ isRecorded: boolean }?]>('retry')
+
+/** Has the workflow read its row, which may be final, and end if it is. */
+const stopSignal = defineSignal('stop')
+
+const deliveryStateQuery = defineQuery<DeliverySnapshot>('deliveryState')
 
 /**
  * Runs one delivery from its next attempt to its end (spec 3.1 and 8.1). The rows in PostgreSQL are the truth, and signals

@@ -1,4 +1,11 @@
-import { condition, continueAsNew, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow'
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import {
   nextRound,
@@ -8,11 +15,13 @@ import {
   type StreakTimer,
 } from '../src/domain/notification-rules.ts'
 import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
-import { changedSignal } from './messages.ts'
 import type { IncidentInput } from '../src/domain/workflow-inputs.ts'
 import { describeWait, showIncident } from './incident-details.ts'
 
 const { updateIncident } = proxyActivities<Activities>(ACTIVITY_OPTIONS)
+
+/** The row has changed: opened, failing again, exhausted or closed. */
+const changedSignal = defineSignal('changed')
 
 /**
  * Runs one incident of a webhook, from its first failure to its end (spec 3.3 and 6.4). The row is the truth: the workflow

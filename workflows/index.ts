@@ -1,5 +1,3 @@
 export { deliverEvent } from './deliver-event.ts'
-export { eraseOrganisation } from './purge-and-erase.ts'
 export { incident } from './incident.ts'
-export { purge } from './purge-and-erase.ts'
-export { retryDeliveries } from './retry-deliveries.ts'
+export { eraseOrganisation, purge, retryDeliveries } from './jobs.ts'

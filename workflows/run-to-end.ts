@@ -1,4 +1,4 @@
-import { CancellationScope } from '@temporalio/workflow'
+import { CancellationScope, continueAsNew, sleep, workflowInfo } from '@temporalio/workflow'
 
 /**
  * Options of all activities. They throw only for faults of ours, and are retried without an end: a receiver's failure is
@@ -24,4 +24,28 @@ export function ignoreCancellation<Result>(
     isCancelRequested = true
   })
   return CancellationScope.nonCancellable(() => run(() => isCancelRequested))
+}
+
+const MAX_DELAY_MS = 5_000
+
+/**
+ * Runs `step` until it is done. The delay between two steps is doubled while none of them advances. A cancelled run, and one
+ * with a long history, is succeeded by another after its step.
+ */
+export function runInSteps(
+  input: object,
+  minDelayMs: number,
+  step: () => Promise<{ isDone: boolean; hasAdvanced: boolean }>,
+): Promise<void> {
+  return ignoreCancellation(async (isCancelRequested) => {
+    let delayMs = minDelayMs
+    for (;;) {
+      const { isDone, hasAdvanced } = await step()
+      if (isDone) return
+      delayMs = hasAdvanced ? minDelayMs : Math.min(delayMs * 2, MAX_DELAY_MS)
+      await sleep(delayMs, { summary: 'until the next step' })
+      if (isCancelRequested() || workflowInfo().continueAsNewSuggested)
+        await continueAsNew<(input: object) => Promise<void>>(input)
+    }
+  })
 }

@@ -15,7 +15,10 @@ import {
   recipientsOf,
 } from '../domain/notification-rules.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
-import type { EvaluationRequest } from '../domain/workflow-inputs.ts'
+import type { EvaluationRequest, IncidentLabel } from '../domain/workflow-inputs.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { IncidentWorkflows } from '../temporal/job-workflows.ts'
+import { settlesWithin } from '../timers.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 
 /** How long after its workflow's own timer the sweeper signals an incident. */
@@ -79,4 +82,28 @@ async function address(manager: EntityManager, incident: IncidentRow, kind: Noti
 function atMs(noted: Date | null, now: boolean): number | null {
   if (noted !== null) return noted.getTime()
   return now ? Date.now() : null
+}
+
+/** What changed, and the incident whose workflow is to be signalled; null where nothing concerns it. */
+export type Changed<T> = { result: T; toSignal: IncidentLabel | null }
+
+/** The caller does not wait for a slow Temporal. */
+const SIGNAL_TIMEOUT_MS = 1_000
+
+export type SignalDependencies = { incidentWorkflows: IncidentWorkflows; logger: Logger }
+
+/**
+ * Signals the incident's workflow that the row changed. Never throws: the row is due for the sweeper, which repeats a
+ * signal that was lost a few seconds later.
+ */
+export async function signalIncident(
+  { incidentWorkflows, logger }: SignalDependencies,
+  incident: IncidentLabel | null,
+): Promise<void> {
+  if (incident === null) return
+  const { incidentId } = incident
+  const signalled = incidentWorkflows
+    .signal(incident)
+    .catch((error: unknown) => logger.warn({ event: 'incident.signal_failed', incidentId, err: error }))
+  await settlesWithin(signalled, SIGNAL_TIMEOUT_MS)
 }

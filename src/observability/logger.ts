@@ -1,11 +1,17 @@
 import { pino } from 'pino'
 
-/** The few calls of a logger that Posthorn uses; `pino` and a silent one in tests both fit. */
+/** The fields of a line. */
+type Line = { event: string; [field: string]: unknown }
+
+/**
+ * The few calls of a logger that Posthorn uses; `pino` and a silent one in tests both fit. The message of a line is the name
+ * of its event, where it has no text of its own.
+ */
 export type Logger = {
-  debug(fields: object, message: string): void
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
+  debug(line: Line, message?: string): void
+  info(line: Line, message?: string): void
+  warn(line: Line, message?: string): void
+  error(line: Line, message?: string): void
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -45,8 +51,14 @@ export function createLogger(options: { level: LogLevel; file?: string }): Logge
     // Pino's own redaction copies every line, even one of words and numbers only.
     formatters: { log: (fields: Fields) => withoutSecrets(fields, 1) },
     serializers: { err: presentError },
+    hooks: { logMethod: withMessage },
   }
   return pino(pinoOptions, createOutput(options.file))
+}
+
+function withMessage(this: pino.Logger, given: Parameters<pino.LogFn>, write: pino.LogFn): void {
+  const [line, message = line.event] = given as unknown as Parameters<Logger['info']>
+  write.call(this, line, message)
 }
 
 /** Creates the output of log lines. While they cannot be written, as on a full disk, they are dropped. */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { parseUrl } from '../domain/text-rules.ts'
+import type { FieldError } from '../problem-error.ts'
 import { createAddressGuard } from './address-guard.ts'
 import {
   isLocalhostName,
@@ -58,6 +59,12 @@ export function checkWebhookUrl(raw: unknown, policy: UrlPolicy): UrlCheck {
     return refuse('port_not_allowed', 'Use port 443, or a port from 1024 up that no other protocol uses.')
   }
   return { ok: true, url: url.href }
+}
+
+/** Returns the error of a request whose field at `pointer` is such a URL; none where it may be stored. */
+export function urlErrors(pointer: string, url: string, policy: UrlPolicy): FieldError[] {
+  const checked = checkWebhookUrl(url, policy)
+  return checked.ok ? [] : [{ pointer, code: checked.code, detail: checked.detail }]
 }
 
 /** Returns the form in which a URL is stored that `checkWebhookUrl` has accepted. Throws for any other. */

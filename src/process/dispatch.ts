@@ -15,7 +15,7 @@ import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
 import type { ErasureWorkflows, RetryWorkflows } from '../temporal/job-workflows.ts'
 import type { TerminateIfStuck } from '../temporal/workflow-progress.ts'
-import { createRunningClock, processTimers } from '../timers.ts'
+import { createPace, createRunningClock, processTimers } from '../timers.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
 import { countPending } from '../db/queries/backlog.ts'
 import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
@@ -25,7 +25,6 @@ import type { TemporalService } from '../temporal/temporal-service.ts'
 import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-locks.ts'
 import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoint-concurrency.ts'
-import { createPace, TIMEOUT_INTERVAL_MS } from '../deliveries/attempt/pace.ts'
 import { createRecordFirstSuccess } from '../deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
 
@@ -56,6 +55,12 @@ type Deliveries = {
 /** Workflow starts, and inline first attempts, in flight at once. */
 export const START_CONCURRENCY = 40
 const INLINE_SLOTS = 256
+
+/**
+ * Interval of the calls to Temporal for endpoints that hang, reports of time-outs and workflow starts together: ten a
+ * second in each process leave a small Temporal room for all others.
+ */
+const TIMEOUT_INTERVAL_MS = 100
 
 /** Builds what makes attempts, what begins deliveries, and what recovers them. */
 export function createDeliveries(config: Config, roles: Roles, parts: Parts): Deliveries {

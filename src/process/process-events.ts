@@ -35,18 +35,18 @@ export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: 
  */
 export function onUnexpectedError(dependencies: {
   // Not their own types: the package `posthorn-listen` has this file, and no logger.
-  logger: { error: (fields: object, message: string) => void }
+  logger: { error: (line: { event: string; err: unknown }) => void }
   metrics: { unexpectedError: (kind: 'rejection' | 'exception') => void }
   end: (reason: string) => void
 }): void {
   const { logger, metrics, end } = dependencies
   process.on('unhandledRejection', (reason) => {
     metrics.unexpectedError('rejection')
-    logger.error({ event: 'process.unhandled_rejection', err: reason }, 'process.unhandled_rejection')
+    logger.error({ event: 'process.unhandled_rejection', err: reason })
   })
   process.on('uncaughtException', (error) => {
     metrics.unexpectedError('exception')
-    logger.error({ event: 'process.uncaught_exception', err: error }, 'process.uncaught_exception')
+    logger.error({ event: 'process.uncaught_exception', err: error })
     end('uncaught_exception')
   })
 }

@@ -125,24 +125,21 @@ export type OutboxFigures = { waiting: number; late: number; parked: number; old
 
 const MAX_COUNTED = 100_000
 
-export async function readFigures(db: DataSource): Promise<OutboxFigures> {
-  const found = await sql(
+export function readFigures(db: DataSource): Promise<OutboxFigures> {
+  return sql(
     `SELECT count(*)::int AS waiting, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS "oldestAge",
             (count(*) FILTER (WHERE created_at < now() - interval '24 hours'))::int AS late,
             (SELECT count(*)::int FROM (SELECT FROM posthorn_outbox WHERE parked_at IS NOT NULL
                                          LIMIT ${MAX_COUNTED}) rows) AS parked
        FROM (SELECT created_at FROM posthorn_outbox WHERE ${IS_WAITING} LIMIT ${MAX_COUNTED}) rows`,
-  ).first<OutboxFigures>(db)
-  if (found === null) throw new Error('the outbox could not be counted')
-  return found
+  ).one(db)
 }
 
 /** Returns the rights that the role lacks; null where there is no outbox. */
-export async function findOutbox(db: DataSource): Promise<{ missingRights: string[] } | null> {
-  const found = await sql(
+export function findOutbox(db: DataSource): Promise<{ missingRights: string[] } | null> {
+  return sql(
     `SELECT ARRAY(SELECT name FROM unnest(ARRAY['SELECT', 'UPDATE', 'DELETE']) name
                    WHERE NOT has_table_privilege(to_regclass('posthorn_outbox'), name)) AS "missingRights"
       WHERE to_regclass('posthorn_outbox') IS NOT NULL`,
-  ).first<{ missingRights: string[] }>(db)
-  return found
+  ).first(db)
 }

@@ -105,7 +105,7 @@ export function createRelay(dependencies: Dependencies): Relay {
     session = await openRelaySession(databaseUrl, () => loop.wake())
     session.lost.addEventListener('abort', () => {
       if (stopping.aborted) return
-      logger.warn({ event: 'relay.session_lost' }, 'relay.session_lost')
+      logger.warn({ event: 'relay.session_lost' })
       loop.wake()
     })
     return session
@@ -123,8 +123,8 @@ export function createRelay(dependencies: Dependencies): Relay {
     known.set(organisationId, false)
     const turn = await takeTurn(organisationId).catch((error: unknown): Turn => {
       const fields = { event: 'relay.turn_failed', organisationId, err: error }
-      if (isDatabaseUnavailable(error) || stopping.aborted) logger.warn(fields, fields.event)
-      else logger.error(fields, fields.event)
+      if (isDatabaseUnavailable(error) || stopping.aborted) logger.warn(fields)
+      else logger.error(fields)
       return 'locked'
     })
     const wasSeenAgain = known.get(organisationId) === true
@@ -175,18 +175,17 @@ export function createRelay(dependencies: Dependencies): Relay {
         published.push(row.id)
         if (row.isLate) warnOfLate(fields, outcome.eventId)
         const { eventId } = outcome
-        logger.info({ event: 'relay.published', ...fields, eventId }, 'relay.published')
+        logger.info({ event: 'relay.published', ...fields, eventId })
       } else if (outcome.kind === 'refused') {
         const { error } = outcome
         await park(dataSource, row.id, error)
-        logger.warn({ event: 'relay.parked', ...fields, error }, 'relay.parked')
+        logger.warn({ event: 'relay.parked', ...fields, error })
       } else {
         const { error, retryAfterMs } = outcome
         const delays = { retryMs: RETRY_DELAY_MS, failures: row.attempts, retryAfterMs }
         const delayMs = Math.ceil(retryDelayMs(delays, Math.random()))
         await postpone(dataSource, row.id, { error, delayMs })
-        const postponed = { event: 'relay.postponed', ...fields, error, delayMs, attempts: row.attempts + 1 }
-        logger.warn(postponed, postponed.event)
+        logger.warn({ event: 'relay.postponed', ...fields, error, delayMs, attempts: row.attempts + 1 })
         return 'done'
       }
     }

@@ -159,11 +159,9 @@ export function createFeed(dependencies: {
   }
 
   function report(error: unknown): void {
-    if (error instanceof SequenceRegressedError)
-      logger.error({ event: 'stream.sequence_regressed' }, 'stream.sequence_regressed')
-    else if (isDatabaseUnavailable(error))
-      logger.warn({ event: 'stream.read_failed', err: error }, 'stream.read_failed')
-    else logger.error({ event: 'stream.read_failed', err: error }, 'stream.read_failed')
+    if (error instanceof SequenceRegressedError) logger.error({ event: 'stream.sequence_regressed' })
+    else if (isDatabaseUnavailable(error)) logger.warn({ event: 'stream.read_failed', err: error })
+    else logger.error({ event: 'stream.read_failed', err: error })
   }
 
   function started(found: StreamPosition | null): StreamPosition {

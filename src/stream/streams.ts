@@ -130,14 +130,14 @@ export function createStreams(dependencies: {
       pageSize: PAGE_SIZE,
       stallMs,
       onSent: () => metrics.streamSent(),
-      onFault: (error) => logger.error({ event: 'stream.failed', requestId, err: error }, 'stream.failed'),
+      onFault: (error) => logger.error({ event: 'stream.failed', requestId, err: error }),
       onClosed(reason, events) {
         open.delete(entry)
         release()
         metrics.streamEnded(reason)
         const durationMs = Math.round(performance.now() - startedAt)
         const fields = { organisationId, apiKeyId, requestId, reason, events, durationMs }
-        logger.info({ event: 'stream.ended', ...fields }, 'stream.ended')
+        logger.info({ event: 'stream.ended', ...fields })
       },
     })
     const entry = { stream, apiKeyId, rights: rightsFingerprint(catalogue, rights) }

@@ -57,7 +57,7 @@ export function createWatermark(dependencies: {
         candidate = null
       } else if (!candidate.isLogged && nowMs() - candidate.sinceMs >= MAX_DELAY_MS) {
         candidate.isLogged = true
-        logger.warn({ event: 'stream.delayed', transactions: candidate.writers }, 'stream.delayed')
+        logger.warn({ event: 'stream.delayed', transactions: candidate.writers })
       }
       return settled
     },

@@ -12,7 +12,7 @@ import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-d
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
 import { notFound } from '../problem-error.ts'
-import { signalIncident, type SignalDependencies } from '../incidents/signal-incident.ts'
+import { signalIncident, type SignalDependencies } from '../incidents/evaluate-incident.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { transactOnOwn, type CommandDependencies, type WebhookChanges } from './webhook-locks.ts'
 
@@ -72,7 +72,6 @@ export function holdWebhook(
   return changeWebhook(dependencies, organisationId, webhookId, async (manager, before) => {
     if (before.holdReason === reason) return before
     const after = await holdRow(manager, organisationId, { id: webhookId, reason })
-    if (after === null) throw notFound('webhook')
     const event = { action: 'webhook.held', webhookId, details: { reason } } as const
     await recordAudit(manager, operatorInAudit(operator, organisationId), event)
     return after
@@ -88,7 +87,6 @@ export function releaseWebhook(
   return changeWebhook(dependencies, organisationId, webhookId, async (manager, before) => {
     if (before.heldAt === null) return before
     const after = await releaseRow(manager, organisationId, webhookId)
-    if (after === null) throw notFound('webhook')
     const event = { action: 'webhook.released', webhookId, details: { enabled: after.enabled } } as const
     await recordAudit(manager, operatorInAudit(operator, organisationId), event)
     return after

@@ -1,17 +1,23 @@
 import type { DataSource } from 'typeorm'
 import type { Actor } from '../domain/actor.ts'
+import { MAX_EVENT_KEY_LENGTH, WILDCARD } from '../domain/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Db } from '../db/connection/db.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
 import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import { requireOrganisation } from '../accounts/organisations.ts'
-import { countWebhooks, insertWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
-import { ProblemError } from '../problem-error.ts'
+import {
+  countWebhooks,
+  findSealedSecret,
+  findWebhook,
+  insertWebhook,
+  type WebhookRow,
+} from '../db/queries/webhooks.ts'
+import { notFound, ProblemError, type FieldError } from '../problem-error.ts'
 import { newId } from '../ids.ts'
-import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
+import { canonicalUrl, urlErrors, type UrlPolicy } from '../outbound/url-rules.ts'
 import { generateSigningSecret, type SecretBox } from '../secret-box.ts'
-import { openSigningSecret, readSigningSecret } from './signing-secret.ts'
 import { urlForAudit } from '../domain/webhook-name.ts'
 
 type Dependencies = {
@@ -41,25 +47,25 @@ export async function createWebhook(
   requireSubscriptionRights(catalogue, actor, subscribedEventKeys)
   const url = canonicalUrl(fields.url, urlPolicy)
 
+  let signingSecret = generateSigningSecret()
   const { answer, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
     await requireRoom(db, organisationId, webhooksPerOrganisation)
     const id = newId()
-    const secret = secretBox.seal(id, generateSigningSecret())
+    const secret = secretBox.seal(id, signingSecret)
     const details = { url: urlForAudit(url), description, subscribedEventKeys, enabled }
     await recordAudit(db, actor, { action: 'webhook.created', webhookId: id, details })
     return insertWebhook(db, { id, organisationId, url, description, subscribedEventKeys, enabled, secret })
   })
   // On a repeat the webhook may have been widened since, beyond what this member may see.
-  const signingSecret = replayed
-    ? await readSigningSecret(dependencies, actor, answer.id)
-    : await openSigningSecret(dependencies, organisationId, answer.id)
+  if (replayed) signingSecret = await readSigningSecret(dependencies, actor, answer.id)
   return { webhook: withDates(answer), signingSecret }
 }
 
 /** Throws 409 at the limit, 404 while the organisation is being erased. The lock lasts until the transaction ends, so concurrent requests count one by one. */
 async function requireRoom(db: Db, organisationId: string, max: number): Promise<void> {
   await requireOrganisation(db, organisationId)
-  if ((await countWebhooks(db, organisationId)) < max) return
+  const [count = 0] = await countWebhooks(db, [organisationId])
+  if (count < max) return
   throw new ProblemError('too_many_webhooks', {
     detail: `An organisation may have at most ${max} webhooks. Delete one first.`,
   })
@@ -72,4 +78,51 @@ const NO_HOLD = { heldAt: null, holdReason: null }
 function withDates(webhook: WebhookRow): WebhookRow {
   const { createdAt, updatedAt } = webhook
   return { ...webhook, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt), ...NO_HOLD }
+}
+
+/** Returns the signing secret to a member that may change the webhook, and records the access in the audit trail. */
+export async function readSigningSecret(
+  { dataSource, catalogue, secretBox }: Pick<Dependencies, 'dataSource' | 'catalogue' | 'secretBox'>,
+  actor: Actor,
+  id: string,
+): Promise<string> {
+  const webhook = await findWebhook(dataSource, actor.organisationId, id)
+  const sealed = await findSealedSecret(dataSource, actor.organisationId, id)
+  if (webhook === null || sealed === null) throw notFound('webhook')
+  requireSubscriptionRights(catalogue, actor, webhook.subscribedEventKeys)
+  const secret = secretBox.open(id, sealed)
+  await recordAudit(dataSource, actor, { action: 'webhook.secret_read', webhookId: id })
+  return secret
+}
+
+/** Checks rules of a webhook's fields that a schema cannot express. Values of the wrong type are left to the schema. */
+export function webhookFieldErrors(
+  fields: { readonly url?: unknown; readonly subscribedEventKeys?: unknown },
+  { urlPolicy, catalogue }: { urlPolicy: UrlPolicy; catalogue: Catalogue },
+): FieldError[] {
+  const { url, subscribedEventKeys } = fields
+  return [
+    ...(typeof url === 'string' ? urlErrors('/url', url, urlPolicy) : []),
+    ...(Array.isArray(subscribedEventKeys) ? subscriptionErrors(subscribedEventKeys, catalogue) : []),
+  ]
+}
+
+function subscriptionErrors(eventKeys: readonly unknown[], catalogue: Catalogue): FieldError[] {
+  return eventKeys.flatMap((key, index) => {
+    if (typeof key !== 'string') return []
+    const pointer = `/subscribedEventKeys/${index}`
+    if (key === WILDCARD) {
+      if (eventKeys.length === 1) return []
+      return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
+    }
+    if (catalogue.isSubscribable(key)) return []
+    if (catalogue.find(key) === undefined)
+      return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown(key)}.` }]
+    return [{ pointer, code: 'not_subscribable', detail: 'This event key cannot be subscribed to by name.' }]
+  })
+}
+
+/** The key as the answer repeats it: a webhook may still subscribe to one that the catalogue has lost. */
+function shown(key: string): string {
+  return JSON.stringify(key.slice(0, MAX_EVENT_KEY_LENGTH))
 }

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { Actor } from '../domain/actor.ts'
+import { includesSubscription } from '../domain/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
-import { conflict, notFound } from '../problem-error.ts'
+import { conflict } from '../problem-error.ts'
 import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
-import { isReduction } from './subscription-rules.ts'
 
 type Dependencies = ChangeDependencies & {
   catalogue: Pick<Catalogue, 'permissionFor'>
@@ -47,7 +47,6 @@ export async function updateWebhook(
     if (enabled && before.heldAt !== null)
       throw conflict('webhook_held', `The operator holds the webhook: ${before.holdReason ?? ''}`)
     const after = await updateRow(manager, actor.organisationId, fields)
-    if (after === null) throw notFound('webhook')
     const details = changesForAudit(before, after)
     await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })
     return after
@@ -63,4 +62,17 @@ function changesForAudit(before: WebhookRow, after: WebhookRow): Record<string, 
     enabled,
   })
   return { from: shown(before), to: shown(after), urlChanged: before.url !== after.url }
+}
+
+type Changeable = Pick<WebhookRow, 'url' | 'subscribedEventKeys' | 'enabled'>
+
+/**
+ * Returns whether the webhook does nothing after the change that it did not do before: it is disabled, has fewer event
+ * keys, or stays as it is. Narrowing `*` to a list is a reduction too.
+ */
+function isReduction(before: Changeable, after: Changeable): boolean {
+  if (after.enabled && !before.enabled) return false
+  return (
+    before.url === after.url && includesSubscription(before.subscribedEventKeys, after.subscribedEventKeys)
+  )
 }

@@ -3,10 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../db/connection/connection-errors.ts'
-import type { Db } from '../db/connection/db.ts'
-import { findWebhook, lockWebhookWithin, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
+import { lockWebhookWithin, requireWebhook, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
 import type { Actor } from '../domain/actor.ts'
-import { notFound } from '../problem-error.ts'
 
 type Work<T> = (manager: EntityManager) => Promise<T>
 
@@ -29,9 +27,6 @@ export type WebhookLocks = {
 
 /** With the time limit of its statements, a request is answered within ten seconds. */
 const COMMAND_TIMEOUT_MS = 5_000
-
-/** After this time an outcome that waits for a lock is logged and counted. It is kept, and tried again. */
-const OUTCOME_TIMEOUT_MS = 10_000
 
 /** How long a transaction waits in PostgreSQL's queue: longer than a few others before it hold the lock. */
 const QUEUE_TIMEOUT_MS = 250
@@ -138,15 +133,6 @@ export function transactOnWebhook<T>(
   return locks.transact(dataSource, webhookId, work, timeoutMs)
 }
 
-/** Runs a transaction that records outcomes of attempts under the lock of their webhook. */
-export function recordOnWebhook<T>(
-  { dataSource, locks }: CommandDependencies,
-  webhookId: string,
-  work: Work<T>,
-): Promise<T> {
-  return locks.transact(dataSource, webhookId, work, OUTCOME_TIMEOUT_MS)
-}
-
 /** Which webhooks were changed through this process lately. */
 export type WebhookChanges = {
   /** Called when a member has changed, disabled or deleted the webhook. */
@@ -181,10 +167,4 @@ export async function transactOnOwn<T>(
   return transactOnWebhook(dependencies, id, async (manager) =>
     work(manager, await requireWebhook(manager, organisationId, id)),
   )
-}
-
-async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
-  const webhook = await findWebhook(db, organisationId, id)
-  if (webhook === null) throw notFound('webhook')
-  return webhook
 }

@@ -23,7 +23,7 @@ import { stateAfterAttempt } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
 import { waitAfterAttempt } from '../../src/domain/retry-schedule.ts'
 import { closeAfterDiscard } from '../../src/deliveries/retry/discard-deliveries.ts'
-import { createWebhookLocks, recordOnWebhook, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
+import { createWebhookLocks, transactOnWebhook } from '../../src/webhooks/webhook-locks.ts'
 import { deleteWebhook } from '../../src/webhooks/change-webhook.ts'
 import { updateWebhook } from '../../src/webhooks/update-webhook.ts'
 import { silentLogger } from '../helpers/silent-logger.ts'
@@ -165,10 +165,8 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
         sweepAfterMs: SWEEP_DELAY_MS,
         startAfterMs: START_SWEEP_DELAY_MS,
       }
-      const { image, result } = await run(state, name, async (dataSource) => {
-        const [recorded] = await recordOnWebhook({ dataSource, locks }, WEBHOOK, (manager) =>
-          recordAttempts(manager, OF_WEBHOOK, [ended], followAfterMs),
-        )
+      const { image, result } = await underLock(state, name, async (manager) => {
+        const [recorded] = await recordAttempts(manager, OF_WEBHOOK, [ended], followAfterMs)
         return recorded!.result !== null
       })
       return { image, result: result || hasSucceeded ? outcomeOf({ image }, delivery) : null }

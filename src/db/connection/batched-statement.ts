@@ -79,14 +79,13 @@ const CONCURRENT_ONES = 4
  * items, from one statement: all of it is committed, or nothing.
  * A group takes the keys of `keyOf` in turn, and has no more rows than `maxRows` by what `rowsOf` expects of each item;
  * an item that has more runs alone.
- * When `runAll` fails, each item is run again with `runOne`, so that one caller's error, a row that another transaction
+ * When `runAll` fails, each item is run again by itself, so that one caller's error, a row that another transaction
  * keeps locked, or a statement that took too long, fails that item only; a database that is down fails all of them.
  * Rejects with DatabaseBusyError when an item has not begun within `startTimeoutMs` or `maxQueued` wait already (nothing
  * is committed), and when no result arrives within `timeoutMs` (it may still be committed).
  */
 export function createBatchedStatement<Item, Result>(options: {
   runAll: (items: Item[]) => Promise<Result[]>
-  runOne: (item: Item) => Promise<Result>
   maxConcurrent: number
   maxBatchSize: number
   keyOf?: (item: Item) => string
@@ -97,7 +96,7 @@ export function createBatchedStatement<Item, Result>(options: {
   maxQueued?: number
   lingerMs?: number
 }): BatchedStatement<Item, Result> {
-  const { runAll, runOne, maxConcurrent, maxBatchSize } = options
+  const { runAll, maxConcurrent, maxBatchSize } = options
   const { keyOf = () => '', rowsOf = () => 1, maxRows = Infinity } = options
   const { timeoutMs = ITEM_TIMEOUT_MS, startTimeoutMs = timeoutMs } = options
   const { maxQueued = MAX_QUEUED, lingerMs = 0 } = options
@@ -116,12 +115,12 @@ export function createBatchedStatement<Item, Result>(options: {
     } catch (error) {
       // What ran alone has failed for itself.
       if (group.length === 1 || isDatabaseDown(error)) group.forEach(({ reject }) => reject(error))
-      else await ones.map(group, runAgain)
+      else await ones.map(group, runAlone)
     }
   }
 
-  async function runAgain({ item, begin, resolve, reject }: Waiting<Item, Result>): Promise<void> {
-    if (begin()) await runOne(item).then(resolve, reject)
+  async function runAlone(waiting: Waiting<Item, Result>): Promise<void> {
+    if (waiting.begin()) await run([waiting])
   }
 
   function go(): void {

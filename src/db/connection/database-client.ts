@@ -97,7 +97,7 @@ export class DatabaseClient extends pg.Client {
     if (this.#isAtRest()) {
       this.#timeoutMs = statementTimeoutMs
       // `pg` sends the statement when this was answered.
-      if (this.#plans.isDue()) ignoreFailure(send('DISCARD PLANS'))
+      if (this.#plans.isDue()) (send('DISCARD PLANS') as Promise<unknown>).catch(() => undefined)
     }
     const statement = pooler === 'none' ? first : forPooler(first, statementTimeoutMs)
     const result = send(statement, ...rest)
@@ -141,10 +141,6 @@ function forPooler(statement: unknown, statementTimeoutMs: number): unknown {
   if (statement === 'START TRANSACTION') return startLimitedTransaction(statementTimeoutMs)
   if (typeof statement !== 'object' || statement === null || !('name' in statement)) return statement
   return { ...statement, name: undefined }
-}
-
-function ignoreFailure(result: unknown): void {
-  if (result instanceof Promise) result.catch(() => undefined)
 }
 
 /** Raises the time limit of the statements that follow, here and in the server, until the transaction ends. */

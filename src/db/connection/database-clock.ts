@@ -56,7 +56,7 @@ export function createDatabaseClock(dependencies: {
     const differenceMs = Math.round(Date.now() - monotonicMs() - offsetMs)
     if (Math.abs(differenceMs - saidDifferenceMs) < NOTABLE_DIFFERENCE_MS) return
     saidDifferenceMs = differenceMs
-    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs }, 'clock.skew_detected')
+    logger.warn({ event: 'clock.skew_detected', aheadOfDatabaseMs: differenceMs })
   }
 
   async function measureAndGoOn(): Promise<void> {
@@ -95,10 +95,8 @@ export async function measureOffset(
 
 /** Unix ms of the database's clock at this moment. */
 export async function readDatabaseMs(dataSource: DataSource): Promise<number> {
-  const found = await sql(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`).first<{
-    ms: number
-  }>(dataSource)
-  return found?.ms ?? Number.NaN
+  const now = sql(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`)
+  return (await now.one<{ ms: number }>(dataSource)).ms
 }
 
 /**

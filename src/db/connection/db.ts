@@ -15,6 +15,10 @@ export type Statement = {
   rows<Row>(db: Db): Promise<Row[]>
   /** For a statement that gives at most one row. */
   first<Row>(db: Db): Promise<Row | null>
+  /** For a statement that always gives one row. */
+  one<Row>(db: Db): Promise<Row>
+  /** For a statement whose rows are ids, each as `id`. */
+  ids(db: Db): Promise<string[]>
   /** For the few that every event needs: each connection parses and plans it once, under a `name` of its own. */
   preparedRows<Row extends object>(db: Db, name: string): Promise<Row[]>
 }
@@ -38,6 +42,12 @@ export function sql<Text extends string>(text: Text, ...[given = {}]: Given<Text
   return {
     rows: (db) => run(db, statement),
     first: async <Row>(db: Db) => (await run<Row>(db, statement))[0] ?? null,
+    async one<Row>(db: Db) {
+      const [row] = await run<Row>(db, statement)
+      if (row === undefined) throw new Error(`The statement gave no row: ${statement.text}`)
+      return row
+    },
+    ids: async (db) => (await run<{ id: string }>(db, statement)).map(({ id }) => id),
     preparedRows: (db, name) => runPrepared(db, { name, ...statement }),
   }
 }

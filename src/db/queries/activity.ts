@@ -58,7 +58,7 @@ export async function listBuckets(
 }
 
 /** Of the latest first attempts within `rangeMs`: {@link LATENCY_SAMPLE} of each outcome at most. */
-export async function firstAttemptLatency(
+export function firstAttemptLatency(
   db: Db,
   organisationId: string,
   webhookId: string,
@@ -69,7 +69,7 @@ export async function firstAttemptLatency(
        WHERE webhook_id = :webhookId AND outcome = '${outcome}' AND number = 1
          AND started_at >= now() - :rangeMs * interval '1 ms'
        ORDER BY started_at DESC LIMIT ${LATENCY_SAMPLE})`
-  const found = await sql(
+  return sql(
     `SELECT count(*)::int AS count,
             round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ms))::int AS "p50Ms",
             round(percentile_cont(0.99) WITHIN GROUP (ORDER BY ms))::int AS "p99Ms"
@@ -80,8 +80,7 @@ export async function firstAttemptLatency(
           WHERE delivery.organisation_id = :organisationId
        ) first_attempt`,
     { organisationId, webhookId, rangeMs },
-  ).first<FirstAttemptLatency>(db)
-  return found ?? { count: 0, p50Ms: null, p99Ms: null }
+  ).one(db)
 }
 
 /** The 95th percentile of the duration of the latest attempts within `rangeMs`, in ms; null without any. */

@@ -1,31 +1,33 @@
 // Hand-written: a delivery is read with its event, its webhook and its attempts.
-import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
-import type { DeliveryState, StopReason } from '../../domain/delivery-state.ts'
+import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
+import type { Attempt } from '../entities/attempt.ts'
+import type { Delivery } from '../entities/delivery.ts'
+import type { Event } from '../entities/event.ts'
 
 /** The payload of an event; where it is erased, since when and by whom. */
-export type StoredPayload = { body: Buffer | null; erasedAt: Date | null; erasedBy: string | null }
+export type StoredPayload = Pick<Event, 'body' | 'erasedAt' | 'erasedBy'>
 
 /** The columns of a {@link StoredPayload}. */
 export const PAYLOAD_COLUMNS = `event.body, event.erased_at AS "erasedAt", event.erased_by AS "erasedBy"`
 
 /** A delivery as the API shows it. */
-export type DeliveryRow = {
-  id: string
-  webhookId: string
-  eventId: string
+export type DeliveryRow = Pick<
+  Delivery,
+  | 'id'
+  | 'webhookId'
+  | 'eventId'
+  | 'state'
+  | 'stopReason'
+  | 'nextAttemptAt'
+  | 'pausedSince'
+  | 'createdAt'
+  | 'completedAt'
+> & {
   eventKey: string
   /** Of its event. */
   traceId: string
-  state: DeliveryState
-  /** Null unless `stopped`. */
-  stopReason: StopReason | null
   attemptCount: number
-  nextAttemptAt: Date | null
-  /** Since when its workflow is paused in Temporal, as far as the sweeper saw. */
-  pausedSince: Date | null
-  createdAt: Date
-  completedAt: Date | null
   latestAttempt: AttemptSummaryRow | null
 }
 
@@ -74,20 +76,7 @@ export async function findDelivery(
 }
 
 /** The record of an attempt as the API shows it. `responseHeaders` is null where no answer came. */
-export type AttemptRow = {
-  number: number
-  trigger: AttemptTrigger
-  url: string
-  startedAt: Date
-  durationMs: number
-  outcome: 'succeeded' | 'failed'
-  failureCode: FailureCode | null
-  statusCode: number | null
-  error: string | null
-  responseHeaders: Record<string, string> | null
-  responseBody: string | null
-  responseTruncated: boolean
-}
+export type AttemptRow = Omit<Attempt, 'deliveryId' | 'webhookId'>
 
 /** A delivery's attempts up to number `last`, in the order they were made. */
 export async function listAttempts(
@@ -121,14 +110,11 @@ export type DeliveryStatus = {
   leasedForMs: number
   /** The webhook takes the delivery, as it is now. */
   isTaken: boolean
-  recorded: { failureCode: FailureCode | null; statusCode: number | null } | null
+  recorded: Pick<Attempt, 'failureCode' | 'statusCode'> | null
 }
 
-type Columns = Omit<DeliveryStatus, 'recorded'> & {
-  outcome: string | null
-  failureCode: FailureCode | null
-  statusCode: number | null
-}
+type Columns = Omit<DeliveryStatus, 'recorded'> &
+  Pick<Attempt, 'failureCode' | 'statusCode'> & { outcome: string | null }
 
 /** Whether a webhook, as it is now, takes the delivery of an event. The SQL function states the rule. */
 const IS_TAKEN = `(stop_reason_of(webhook.deleted_at, webhook.enabled, webhook.subscribed_event_keys, event.key,

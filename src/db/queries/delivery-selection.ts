@@ -133,7 +133,7 @@ export async function listCovered(
   const isCovered = `(:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
         AND ${IS_SUBSCRIBED}`
-  const found = await sql(`${pageSql(coveredBy(page.mode), isCovered)} LIMIT :limit`, {
+  const ids = await sql(`${pageSql(coveredBy(page.mode), isCovered)} LIMIT :limit`, {
     organisationId,
     webhookId,
     cursor,
@@ -141,8 +141,7 @@ export async function listCovered(
     jobId,
     limit,
     ...selectionParameters(selection),
-  }).rows<{ id: string }>(db)
-  const ids = found.map(({ id }) => id)
+  }).ids(db)
   return { ids, last: ids.at(-1) ?? upTo }
 }
 
@@ -195,18 +194,17 @@ export async function findRequestedAttempts(
 const DISCARD_LIMIT = 5_000
 
 /** Returns the ids of the next waiting and failed deliveries of a webhook that are selected. */
-export async function listDiscardable(
+export function listDiscardable(
   db: Db,
   of: { organisationId: string; webhookId: string },
   which: { states: readonly ('waiting' | 'failed')[]; selection: DeliverySelection; after: string | null },
 ): Promise<string[]> {
   const { states, selection, after } = which
   const conditions = states.map((state) => `delivery.state = '${state}'`)
-  const found = await sql(`${pageSql(conditions, IS_SELECTED)} LIMIT :limit`, {
+  return sql(`${pageSql(conditions, IS_SELECTED)} LIMIT :limit`, {
     ...of,
     cursor: after,
     limit: DISCARD_LIMIT,
     ...selectionParameters(selection),
-  }).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  }).ids(db)
 }

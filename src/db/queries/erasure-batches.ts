@@ -6,13 +6,12 @@ import { deleteUnlocked } from './retention.ts'
  * Every webhook that the organisation ever had; none where it is not being erased: it may be gone, and another one of the
  * same id be there by now.
  */
-export async function findAllWebhookIds(db: Db, organisationId: string): Promise<string[]> {
-  const found = await sql(
+export function findAllWebhookIds(db: Db, organisationId: string): Promise<string[]> {
+  return sql(
     `SELECT webhook.id FROM webhook JOIN organisation_erasure USING (organisation_id)
       WHERE organisation_id = :organisationId`,
     { organisationId },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** The incidents of these webhooks. */
@@ -40,8 +39,8 @@ const ENDING = `interval '10 minutes'`
  * Stops up to `limit` deliveries of webhooks that have, or may have, a workflow; returns their ids. An attempt under way
  * finishes first: its row is passed over while it is leased.
  */
-export async function stopForErasure(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
-  const stopped = await sql(
+export function stopForErasure(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  return sql(
     `WITH chosen AS (
        SELECT id FROM delivery
         WHERE webhook_id = ANY(:webhookIds::uuid[])
@@ -56,8 +55,7 @@ export async function stopForErasure(db: Db, webhookIds: string[], limit: number
        FROM chosen WHERE delivery.id = chosen.id
      RETURNING delivery.id`,
     { webhookIds, limit },
-  ).rows<{ id: string }>(db)
-  return stopped.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** Notes that the workflows of stopped deliveries were ended. */
@@ -77,23 +75,22 @@ export async function deleteDeliveries(
     `WITH gone AS (DELETE FROM attempt WHERE delivery_id = ANY(:ids::uuid[]) RETURNING 1)
      SELECT count(*)::int AS count FROM gone`,
     { ids },
-  ).first<{ count: number }>(db)
+  ).one<{ count: number }>(db)
   const deleted = await sql(`DELETE FROM delivery WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
     db,
   )
-  return { deliveries: deleted.length, attempts: attempts?.count ?? 0 }
+  return { deliveries: deleted.length, attempts: attempts.count }
 }
 
 /** Locks up to `limit` deliveries that are final and have no workflow to end. */
-export async function lockFinalDeliveries(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
-  const found = await sql(
+export function lockFinalDeliveries(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  return sql(
     `SELECT id FROM delivery
       WHERE webhook_id = ANY(:webhookIds::uuid[]) AND state IN ('completed', 'failed', 'stopped')
         AND sweep_at IS NULL
       LIMIT :limit FOR UPDATE SKIP LOCKED`,
     { webhookIds, limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /**

@@ -39,15 +39,14 @@ export async function insertErasure(db: Db, organisationId: string): Promise<voi
 }
 
 /** Deletes every webhook softly, so that no further attempt is made, and wipes the secrets; returns their ids. */
-export async function deleteAllWebhooks(db: Db, organisationId: string): Promise<string[]> {
-  const deleted = await sql(
+export function deleteAllWebhooks(db: Db, organisationId: string): Promise<string[]> {
+  return sql(
     `UPDATE webhook SET deleted_at = now(), updated_at = now(), enabled = false, secret = NULL
       WHERE id IN (SELECT id FROM webhook WHERE organisation_id = :organisationId AND deleted_at IS NULL
                     ORDER BY id FOR NO KEY UPDATE)
      RETURNING id`,
     { organisationId },
-  ).rows<{ id: string }>(db)
-  return deleted.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** Locks the erasure until the transaction ends, so that no two of its steps overlap; null when it is done. */

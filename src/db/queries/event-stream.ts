@@ -1,17 +1,12 @@
 // Hand-written: reads sequences, locks and pages with their horizon, which are no entities.
 import { sql, type Db } from '../connection/db.ts'
+import type { Event } from '../entities/event.ts'
 
 /** An event as the stream sends it. `sequence` orders all events of the database; it is never sent. */
-export type StreamedEvent = {
-  id: string
-  organisationId: string
-  sequence: number
-  key: string
-  /** Null where it is erased. */
-  body: Buffer | null
-}
+export type StreamedEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'body'> & { sequence: number }
 
-type Row = Omit<StreamedEvent, 'sequence'> & { sequence: string }
+/** As a number: far fewer than 2^53 are ever given. */
+const EVENT_COLUMNS = `event.id, event.organisation_id AS "organisationId", event.sequence::float8 AS sequence, event.key, event.body`
 
 /**
  * A position in the order of all events. `atMs`: a time of PostgreSQL's clock at which every event up to there had been
@@ -19,46 +14,39 @@ type Row = Omit<StreamedEvent, 'sequence'> & { sequence: string }
  */
 export type StreamPosition = { sequence: number; atMs: number }
 
-type PositionRow = { sequence: string; atMs: string }
-
 const LAST_SEQUENCE = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)`
-const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8`
 
 /** The number that was given to an event last, whether or not its transaction has committed; 0 before the first. */
-export async function lastPosition(db: Db): Promise<StreamPosition> {
-  const found = await sql(
-    `SELECT ${LAST_SEQUENCE}::text AS sequence, ${NOW_MS}::text AS "atMs"`,
-  ).first<PositionRow>(db)
-  return toPosition(found ?? { sequence: '0', atMs: '0' })
+export function lastPosition(db: Db): Promise<StreamPosition> {
+  return sql(`SELECT ${LAST_SEQUENCE}::float8 AS sequence, ${NOW_MS} AS "atMs"`).one(db)
 }
 
 /**
  * The transactions that have written to the table of events, or may be about to, and have not ended: PostgreSQL gives
  * a statement its lock on the table before it runs, and takes it back after the commit can be seen.
  */
-export async function eventWriters(db: Db): Promise<string[]> {
-  const found = await sql(`SELECT DISTINCT virtualtransaction AS id FROM pg_locks
+export function eventWriters(db: Db): Promise<string[]> {
+  return sql(`SELECT DISTINCT virtualtransaction AS id FROM pg_locks
       WHERE locktype = 'relation' AND relation = 'event'::regclass
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`).rows<{
-    id: string
-  }>(db)
-  return found.map(({ id }) => id)
+        AND granted AND mode IN ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`).ids(
+    db,
+  )
 }
 
 /** The events of these organisations in a range of numbers, in their order. */
-export async function readEvents(
+export function readEvents(
   db: Db,
   organisationIds: string[],
   { after, upTo }: { after: number; upTo: number },
 ): Promise<StreamedEvent[]> {
-  const found = await sql(
-    `SELECT id, organisation_id AS "organisationId", sequence, key, body FROM event
+  return sql(
+    `SELECT ${EVENT_COLUMNS} FROM event
       WHERE organisation_id = ANY(:organisationIds::text[]) AND sequence > :after AND sequence <= :upTo AND NOT is_test
-      ORDER BY sequence`,
+      ORDER BY event.sequence`,
     { organisationIds, after, upTo },
-  ).rows<Row>(db)
-  return found.map(numbered)
+  ).rows(db)
 }
 
 /** `horizon`: retention may have deleted events up to this number. */
@@ -71,34 +59,33 @@ export async function readEventPage(
   { after, upTo, keys, limit }: { after: number; upTo: number; keys: string[]; limit: number },
 ): Promise<EventPage> {
   const found = await sql(
-    `SELECT coalesce(h.sequence, 0)::text AS horizon, e.* FROM
+    `SELECT coalesce(h.sequence, 0)::float8 AS horizon, e.* FROM
        (SELECT (SELECT sequence FROM event_horizon WHERE organisation_id = :organisationId) AS sequence) h
        LEFT JOIN LATERAL (
-         SELECT id, organisation_id AS "organisationId", sequence, key, body FROM event
+         SELECT ${EVENT_COLUMNS} FROM event
           WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo AND key = ANY(:keys::text[])
-            AND NOT is_test ORDER BY sequence LIMIT :limit
+            AND NOT is_test ORDER BY event.sequence LIMIT :limit
        ) e ON true
       ORDER BY e.sequence`,
     { organisationId, after, upTo, keys, limit },
-  ).rows<Row & { horizon: string }>(db)
+  ).rows<StreamedEvent & { horizon: number }>(db)
   return {
-    horizon: Number(found[0]?.horizon),
+    horizon: found[0]?.horizon ?? 0,
     // Where there is no event, its columns are null in the one row that there is.
-    events: found.filter((row) => (row.id as string | null) !== null).map(numbered),
+    events: found.filter(({ id }) => (id as string | null) !== null),
   }
 }
 
 /** The position of an event; null when the organisation has no such event, or has it no longer. */
-export async function findEventPosition(
+export function findEventPosition(
   db: Db,
   organisationId: string,
   eventId: string,
 ): Promise<StreamPosition | null> {
-  const found = await sql(
-    `SELECT sequence, ${NOW_MS}::text AS "atMs" FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
+  return sql(
+    `SELECT sequence::float8 AS sequence, ${NOW_MS} AS "atMs" FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
     { organisationId, eventId },
-  ).first<PositionRow>(db)
-  return found === null ? null : toPosition(found)
+  ).first(db)
 }
 
 /**
@@ -120,12 +107,4 @@ export async function isPositionValid(
     { organisationId, sequence, atMs },
   ).first(db)
   return found !== null
-}
-
-function toPosition({ sequence, atMs }: PositionRow): StreamPosition {
-  return { sequence: Number(sequence), atMs: Number(atMs) }
-}
-
-function numbered({ id, organisationId, sequence, key, body }: Row): StreamedEvent {
-  return { id, organisationId, sequence: Number(sequence), key, body }
 }

@@ -2,11 +2,12 @@
 // takes three statements.
 import { parseUuid } from '../../ids.ts'
 import { sql, type Db } from '../connection/db.ts'
+import type { Event } from '../entities/event.ts'
 import { PAYLOAD_COLUMNS, type StoredPayload } from './deliveries.ts'
 import { searchedPage, type SearchedPage, type SearchedRow } from './delivery-list.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'
 
-export type EventRow = { id: string; eventKey: string; traceId: string; createdAt: Date } & StoredPayload
+export type EventRow = Pick<Event, 'id' | 'traceId' | 'createdAt'> & { eventKey: string } & StoredPayload
 
 export async function findEvent(db: Db, organisationId: string, id: string): Promise<EventRow | null> {
   return sql(
@@ -49,12 +50,8 @@ export function listOpenOfEvent(db: Db, of: OneEvent): Promise<{ webhookId: stri
 }
 
 /** An event without its payload, and how its deliveries stand. */
-export type EventSummaryRow = {
-  id: string
+export type EventSummaryRow = Pick<Event, 'id' | 'createdAt' | 'traceId' | 'isTest'> & {
   eventKey: string
-  createdAt: Date
-  traceId: string
-  isTest: boolean
   deliveries: Record<
     'total' | 'completed' | 'waiting' | 'failed' | 'stopped' | 'pending' | 'inProgress',
     number

@@ -2,19 +2,14 @@
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { NotificationChannel, NotificationKind, Streak } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
+import type { Incident } from '../entities/incident.ts'
+import type { Member, Organisation } from '../entities/organisation.ts'
 
 /** An incident with what decides about its notifications. */
-export type IncidentRow = {
-  id: string
-  organisationId: string
-  webhookId: string
-  openedAt: Date
-  resumedAt: Date | null
-  open: boolean
-  exhausted: boolean
-  firstNotifiedAt: Date | null
-  secondNotifiedAt: Date | null
-}
+export type IncidentRow = Pick<
+  Incident,
+  'id' | 'organisationId' | 'webhookId' | 'openedAt' | 'resumedAt' | 'firstNotifiedAt' | 'secondNotifiedAt'
+> & { open: boolean; exhausted: boolean }
 
 /** Null when it was purged. The organisation is in the key as everywhere. */
 export function findIncident(
@@ -54,7 +49,7 @@ export async function findEvaluationInputs(
   incident: Pick<IncidentRow, 'organisationId' | 'webhookId' | 'openedAt' | 'resumedAt'>,
 ): Promise<EvaluationInputs> {
   const { organisationId, webhookId, openedAt, resumedAt } = incident
-  const found = await sql(
+  const { sinceMs, forMs, lastFailure, ...inputs } = await sql(
     `WITH success AS (
        SELECT max(started_at) AS at FROM attempt WHERE webhook_id = :webhookId AND outcome = 'succeeded'
      ), first_failure AS (
@@ -76,9 +71,7 @@ export async function findEvaluationInputs(
                FROM last_failure) AS "lastFailure"
        FROM webhook WHERE id = :webhookId AND organisation_id = :organisationId`,
     { organisationId, webhookId, openedAt, resumedAt },
-  ).first<InputColumns>(db)
-  if (found === null) throw new Error('an incident without its webhook')
-  const { sinceMs, forMs, lastFailure, ...inputs } = found
+  ).one<InputColumns>(db)
   return {
     ...inputs,
     streak: sinceMs === null ? null : { sinceMs, forMs },
@@ -138,8 +131,8 @@ export async function addressNotification(
 
 /** Who is to be notified at this moment (spec 6.4). */
 export type RecipientRows = {
-  organisation: { name: string; email: string; supportEmail: string | null; timeZone: string }
-  members: { id: string; name: string; email: string; pushSubscriptions: string[] }[]
+  organisation: Omit<Organisation, 'id'>
+  members: (Pick<Member, 'id' | 'name' | 'email'> & { pushSubscriptions: string[] })[]
 }
 
 /** Members with full access or `permission`; their push subscriptions only where they have push enabled. */
@@ -151,8 +144,7 @@ export async function findRecipients(
   const organisation = await sql(
     `SELECT name, email, support_email AS "supportEmail", time_zone AS "timeZone" FROM organisation WHERE id = :organisationId`,
     { organisationId },
-  ).first<RecipientRows['organisation']>(db)
-  if (organisation === null) throw new Error('an incident without its organisation')
+  ).one<RecipientRows['organisation']>(db)
   const members = await sql(
     `SELECT id, name, email,
             CASE WHEN push_enabled THEN ARRAY(

@@ -94,13 +94,10 @@ export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs
   ).rows(db)
 }
 
-/** A notification as the API shows it. `recipient`: an e-mail address, or the id of a push subscription. */
-type NotificationRow = Pick<Notification, 'kind' | 'channel' | 'recipient' | 'state' | 'sentAt'>
-
-/** An incident as the API shows it. */
+/** An incident with what the API shows beside it. */
 export type ListedIncident = Pick<Incident, 'id' | 'openedAt' | 'closedAt' | 'exhaustedAt'> & {
   failures: FailuresRow
-  notifications: NotificationRow[]
+  notifications: Notification[]
 }
 
 /**
@@ -115,7 +112,6 @@ export async function listIncidents(
   { after, limit }: { after: string | null; limit: number },
 ): Promise<Page<ListedIncident>> {
   const found = await db.getRepository(Incident).find({
-    select: { id: true, openedAt: true, closedAt: true, exhaustedAt: true },
     where: {
       organisationId,
       webhookId,
@@ -131,23 +127,9 @@ export async function listIncidents(
     take: limit + 1,
   })
   const { page: incidents, last } = pageOf(found, limit)
-  const failures = await findFailuresOfIncidents(
-    db,
-    organisationId,
-    incidents.map(({ id }) => id),
-  )
-  const notifications = await db.getRepository(Notification).find({
-    select: {
-      id: true,
-      incidentId: true,
-      kind: true,
-      channel: true,
-      recipient: true,
-      state: true,
-      sentAt: true,
-    },
-    where: { incidentId: In(incidents.map(({ id }) => id)) },
-  })
+  const ids = incidents.map(({ id }) => id)
+  const failures = await findFailuresOfIncidents(db, organisationId, ids)
+  const notifications = await db.getRepository(Notification).findBy({ incidentId: In(ids) })
   const page = incidents.map(({ id, openedAt, closedAt, exhaustedAt }) => ({
     id,
     openedAt,
@@ -156,8 +138,7 @@ export async function listIncidents(
     failures: failures.get(id) ?? NO_FAILURES,
     notifications: notifications
       .filter(({ incidentId }) => incidentId === id)
-      .sort(byKindChannelAndRecipient)
-      .map(({ kind, channel, recipient, state, sentAt }) => ({ kind, channel, recipient, state, sentAt })),
+      .sort(byKindChannelAndRecipient),
   }))
   return { page, last }
 }

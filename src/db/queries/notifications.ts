@@ -1,25 +1,12 @@
 // Hand-written: a notification is claimed and settled by compare-and-set over three tables.
-import type {
-  NotificationChannel,
-  NotificationCounts,
-  NotificationKind,
-  NotificationState,
-} from '../../domain/notification-rules.ts'
+import type { NotificationCounts, NotificationState } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
+import type { Notification } from '../entities/incident.ts'
 
-export type PendingNotification = {
-  id: string
-  kind: NotificationKind
-  channel: NotificationChannel
-  recipient: string
-}
+export type PendingNotification = Pick<Notification, 'id' | 'kind' | 'channel' | 'recipient'>
 
 /** One that came to its end without a try of its own. */
-export type SettledNotification = {
-  kind: NotificationKind
-  channel: NotificationChannel
-  state: 'failed' | 'unknown'
-}
+export type SettledNotification = Pick<Notification, 'kind' | 'channel'> & { state: 'failed' | 'unknown' }
 
 /** After that time a try is over, whatever became of it: with the longest time-outs it takes ten minutes. */
 export const TRY_LOST_AFTER = `interval '11 minutes'`

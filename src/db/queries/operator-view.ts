@@ -50,11 +50,10 @@ export async function listOperatorWebhooks(
 ): Promise<Page<OperatorWebhookRow>> {
   const byStatus = state === 'failing' || state === 'degraded'
   const maxScanned = byStatus ? MAX_SCANNED : limit + 1
-  const scanned = await sql(CANDIDATES[state], { before, maxScanned }).rows<{ id: string }>(db)
-  const ids = scanned.map(({ id }) => id)
+  const ids = await sql(CANDIDATES[state], { before, maxScanned }).ids(db)
   const fitting = byStatus ? await withStatus(db, ids, state) : ids
   const shown = fitting.slice(0, limit)
-  const rest = scanned.length === maxScanned ? ids.at(-1) : undefined
+  const rest = ids.length === maxScanned ? ids.at(-1) : undefined
   const last = (fitting.length > limit ? shown.at(-1) : rest) ?? null
   return { page: await readWebhooks(db, shown), last }
 }
@@ -100,10 +99,7 @@ export type OperatorCounts = {
 }
 
 export async function countForOperators(db: Db): Promise<OperatorCounts> {
-  const withIncident = await sql(CANDIDATES.failing, { before: null, maxScanned: MAX_SCANNED }).rows<{
-    id: string
-  }>(db)
-  const ids = withIncident.map(({ id }) => id)
+  const ids = await sql(CANDIDATES.failing, { before: null, maxScanned: MAX_SCANNED }).ids(db)
   const counts = await sql(
     `SELECT (SELECT count(*)::int FROM (SELECT 1 FROM organisation LIMIT ${MAX_COUNTED}) o) AS organisations,
             (SELECT count(*)::int FROM (${CANDIDATES.paused}) p) AS paused, disabled.*
@@ -111,8 +107,7 @@ export async function countForOperators(db: Db): Promise<OperatorCounts> {
                FROM (SELECT held_at FROM webhook WHERE deleted_at IS NULL AND NOT enabled LIMIT ${MAX_COUNTED}) w
             ) disabled`,
     { before: null, maxScanned: MAX_SCANNED },
-  ).first<Omit<OperatorCounts, 'failing' | 'isCapped'>>(db)
-  if (counts === null) throw new Error('a count without a row')
+  ).one<Omit<OperatorCounts, 'failing' | 'isCapped'>>(db)
   const failing = (await withStatus(db, ids, 'failing')).length
   return { ...counts, failing, isCapped: ids.length === MAX_SCANNED }
 }

@@ -1,18 +1,14 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
 import type { StatusInputs } from '../../domain/webhook-status.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './first-attempts.ts'
+import type { Attempt } from '../entities/attempt.ts'
+import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './backlog.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 /** The attempt of a webhook that was begun last; attempts of test events do not count. */
-type LatestAttempt = {
-  deliveryId: string
+type LatestAttempt = Pick<Attempt, 'deliveryId' | 'number' | 'outcome' | 'statusCode' | 'error'> & {
   eventKey: string
-  number: number
   attemptedAt: Date
-  outcome: 'succeeded' | 'failed'
-  statusCode: number | null
-  error: string | null
 }
 
 /** A webhook and how its deliveries stand, without payloads: little enough to ask for every few seconds. */

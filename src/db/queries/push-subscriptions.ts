@@ -95,27 +95,6 @@ export async function upsertPushSubscription(
   return written ?? null
 }
 
-/** Deletes one of a member's own subscriptions. False when the member has none of that id. */
-export async function deleteOwnPushSubscription(
-  db: Db,
-  organisationId: string,
-  memberId: string,
-  id: string,
-): Promise<boolean> {
-  const { affected } = await db.getRepository(PushSubscription).delete({ organisationId, memberId, id })
-  return affected === 1
-}
-
-/** Deletes all of a member's own subscriptions; returns how many. */
-export async function deleteOwnPushSubscriptions(
-  db: Db,
-  organisationId: string,
-  memberId: string,
-): Promise<number> {
-  const { affected } = await db.getRepository(PushSubscription).delete({ organisationId, memberId })
-  return affected ?? 0
-}
-
 /** Returns one subscription of any member; null when it was removed, or its API key has ended. */
 export function findPushSubscription(db: Db, organisationId: string, id: string): Promise<PushTarget | null> {
   return sql(
@@ -125,7 +104,12 @@ export function findPushSubscription(db: Db, organisationId: string, id: string)
   ).first(db)
 }
 
-/** Deletes a subscription that its push service no longer knows; one that is gone already is no error. */
-export async function deletePushSubscription(db: Db, organisationId: string, id: string): Promise<void> {
-  await db.getRepository(PushSubscription).delete({ organisationId, id })
+/** Deletes one subscription, or all or one of a member's own; returns how many there were. */
+export async function deletePushSubscriptions(
+  db: Db,
+  which: Pick<PushSubscription, 'organisationId'> &
+    (Pick<PushSubscription, 'id'> | (Pick<PushSubscription, 'memberId'> & { id?: string })),
+): Promise<number> {
+  const { affected } = await db.getRepository(PushSubscription).delete(which)
+  return affected ?? 0
 }

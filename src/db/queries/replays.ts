@@ -5,23 +5,12 @@ import { sql, type Db } from '../connection/db.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import { MAX_SCANNED } from './delivery-selection.ts'
 import { SEQUENCE_DELAY } from './events.ts'
-import { SUMS, type StoredReplay } from './retry-jobs.ts'
+import type { RetryJob } from '../entities/retry-job.ts'
+import { SUMS, type RetryJobSums, type StoredReplay } from './retry-jobs.ts'
 
 /** A replay as the API shows it. Times are ISO 8601, as an answer that is stored for its `Idempotency-Key` has them. */
-export type ReplayRow = Omit<ReplayRange, 'since' | 'until'> & {
-  since: string
-  until: string
-  id: string
-  webhookId: string
-  state: 'running' | 'done' | 'cancelled'
-  total: number
-  /** False while `total` is the number of events that were counted before the count ended at its bound. */
-  isTotalExact: boolean
-  done: number
-  succeeded: number
-  failed: number
-  createdAt: string
-}
+export type ReplayRow = Omit<StoredReplay, 'keptDays'> &
+  RetryJobSums & { id: string; webhookId: string; state: RetryJob['state']; createdAt: string }
 
 type OfWebhook = { organisationId: string; webhookId: string }
 
@@ -71,19 +60,18 @@ const parametersOf = ({ since, until, eventKeys, include, keptDays }: StoredRepl
  * Returns the ids of the next `limit` events of a replay after `eventCursor`, from at most {@link MAX_SCANNED} events.
  * `last` is the next cursor; null when nothing is left.
  */
-export async function listReplayable(
+export function listReplayable(
   db: Db,
   page: OfWebhook & { replay: StoredReplay; eventCursor: string; limit: number },
 ): Promise<{ ids: string[]; last: string | null }> {
   const { organisationId, webhookId, replay, eventCursor, limit } = page
-  const found = await sql(
+  return sql(
     `WITH ${EVENTS}
      SELECT coalesce((SELECT array_agg(id ORDER BY sequence) FROM fitting), '{}') AS ids,
             CASE WHEN (SELECT count(*) FROM fitting) = :limit THEN (SELECT max(sequence) FROM fitting)
                  WHEN (SELECT count(*) FROM scanned) = :maxScanned THEN (SELECT max(sequence) FROM scanned) END AS last`,
     { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxScanned: MAX_SCANNED },
-  ).first<{ ids: string[]; last: string | null }>(db)
-  return found ?? { ids: [], last: null }
+  ).one(db)
 }
 
 /** What a replay would send now. `since` is later than requested where nothing older is kept; `until` is not after now. */
@@ -109,15 +97,14 @@ export async function countReplayable(
       until: range.until,
       include: range.include,
     },
-  ).first<{ since: Date; until: Date }>(db)
-  if (times === null) throw new Error('SELECT gave no row')
+  ).one<{ since: Date; until: Date }>(db)
   const counted = await sql(
     `WITH ${EVENTS}
      SELECT (SELECT count(*)::int FROM fitting) AS total,
             (SELECT count(*) FROM scanned) < :maxScanned AS "isTotalExact"`,
     { ...webhook, ...range, ...times, keptDays, eventCursor: '0', limit: null, maxScanned: MAX_COUNTED },
-  ).first<{ total: number; isTotalExact: boolean }>(db)
-  return { ...times, total: 0, isTotalExact: true, ...counted }
+  ).one<{ total: number; isTotalExact: boolean }>(db)
+  return { ...times, ...counted }
 }
 
 /** Makes the job of a replay. One that covers nothing is done at once. */
@@ -190,12 +177,7 @@ async function read(
         AND (:id::uuid IS NULL OR id = :id)
       ORDER BY id DESC LIMIT :limit`,
     { organisationId, webhookId, id, limit: MAX_LISTED },
-  ).rows<
-    Omit<ReplayRow, keyof ReplayRange | 'isTotalExact' | 'createdAt'> & {
-      replay: StoredReplay
-      createdAt: Date
-    }
-  >(db)
+  ).rows<Omit<ReplayRow, keyof StoredReplay | 'createdAt'> & { replay: StoredReplay; createdAt: Date }>(db)
   return found.map(({ replay, createdAt, ...row }) => ({
     ...row,
     createdAt: createdAt.toISOString(),

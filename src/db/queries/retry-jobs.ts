@@ -9,6 +9,7 @@ import {
   type ReplayRange,
 } from '../../domain/delivery-filter.ts'
 import { sql, type Db, pageOf, type Page } from '../connection/db.ts'
+import type { RetryJob, RetryJobWebhook } from '../entities/retry-job.ts'
 import { allowLongerStatements } from '../connection/database-client.ts'
 import {
   coveredBy,
@@ -19,19 +20,11 @@ import {
 } from './delivery-selection.ts'
 
 /** A retry job as the API shows it (spec 4.2). */
-export type RetryJobRow = {
-  id: string
-  mode: RetryMode
-  webhookId: string | null
-  createdAt: Date
-  state: 'running' | 'done'
-  total: number
-  done: number
-  /** Of `done`, completed by the attempt of this job. */
-  succeeded: number
-  /** Of `done`, attempted by this job and not delivered. */
-  failed: number
-}
+export type RetryJobRow = Pick<RetryJob, 'id' | 'webhookId' | 'createdAt'> &
+  RetryJobSums & { mode: RetryMode; state: 'running' | 'done' }
+
+/** Over all webhooks of a job, as {@link RetryJobWebhook} has them of one. */
+export type RetryJobSums = Pick<RetryJobWebhook, 'total' | 'done' | 'succeeded' | 'failed'>
 
 /** SQL for the progress of a retry job, over its webhooks. */
 export const SUMS = `(
@@ -118,15 +111,11 @@ export type StoredReplay = Omit<ReplayRange, 'since' | 'until'> & {
   since: string
   until: string
   keptDays: number
+  /** False while `total` is the number of events that were counted before the count ended at its bound. */
   isTotalExact: boolean
 }
 
-type Place = {
-  done: number
-  succeeded: number
-  failed: number
-  cursor: string | null
-  eventCursor: string
+type Place = Pick<RetryJobWebhook, 'done' | 'succeeded' | 'failed' | 'cursor' | 'eventCursor'> & {
   underWay: RequestedAttempt[]
 }
 
@@ -223,19 +212,14 @@ export async function updateRetryPart(
 }
 
 /** Webhooks with which the job is not finished, in the order of their ids. */
-export async function listUnfinishedWebhooks(
-  db: Db,
-  organisationId: string,
-  jobId: string,
-): Promise<string[]> {
-  const found = await sql(
-    `SELECT progress.webhook_id AS "webhookId"
+export function listUnfinishedWebhooks(db: Db, organisationId: string, jobId: string): Promise<string[]> {
+  return sql(
+    `SELECT progress.webhook_id AS id
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId AND NOT progress.finished
       ORDER BY progress.webhook_id`,
     { organisationId, jobId },
-  ).rows<{ webhookId: string }>(db)
-  return found.map(({ webhookId }) => webhookId)
+  ).ids(db)
 }
 
 /** The job is over: whatever it covered has been attempted, or no longer needed it. */

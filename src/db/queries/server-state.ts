@@ -15,8 +15,8 @@ export type ServerState = {
   synchronousCommit: string
 }
 
-export async function readServerState(db: Db): Promise<ServerState> {
-  const state = await sql(
+export function readServerState(db: Db): Promise<ServerState> {
+  return sql(
     `SELECT current_setting('server_version') AS version,
             current_setting('server_version_num')::int / 10000 AS release,
             current_user::text AS role,
@@ -25,17 +25,13 @@ export async function readServerState(db: Db): Promise<ServerState> {
             current_setting('fsync') AS fsync,
             current_setting('full_page_writes') AS "fullPageWrites",
             current_setting('synchronous_commit') AS "synchronousCommit"`,
-  ).first<ServerState>(db)
-  if (state === null) throw new Error('the server described itself without a row')
-  return state
+  ).one(db)
 }
 
 /** Returns the names of the migrations that were applied; none where no migration ever ran. Writes nothing. */
 export async function listAppliedMigrations(db: Db): Promise<string[]> {
-  const found = await sql(`SELECT to_regclass('migrations') IS NOT NULL AS "hasTable"`).first<{
-    hasTable: boolean
-  }>(db)
-  if (found?.hasTable !== true) return []
+  const table = sql(`SELECT to_regclass('migrations') IS NOT NULL AS "isThere"`)
+  if (!(await table.one<{ isThere: boolean }>(db)).isThere) return []
   const applied = await sql(`SELECT name FROM migrations ORDER BY id`).rows<{ name: string }>(db)
   return applied.map(({ name }) => name)
 }
@@ -75,9 +71,8 @@ export async function hasSharedSessions(dataSource: DataSource): Promise<boolean
   }
 }
 
-async function readSessionId(db: Db): Promise<number | null> {
-  const found = await sql(`SELECT pg_backend_pid() AS id`).first<{ id: number }>(db)
-  return found?.id ?? null
+async function readSessionId(db: Db): Promise<number> {
+  return (await sql(`SELECT pg_backend_pid() AS id`).one<{ id: number }>(db)).id
 }
 
 const PROBE_TIMEOUT_MS = 2_000

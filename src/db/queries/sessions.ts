@@ -48,7 +48,7 @@ export async function insertMemberSession(
      VALUES (:hash, :organisationId, :memberId, ${SESSION_END}) RETURNING expires_at AS "expiresAt"`,
     { hash, organisationId, memberId },
   )
-  return endOf(await insert.first(db))
+  return (await insert.one<Pick<Session, 'expiresAt'>>(db)).expiresAt
 }
 
 /** Opens a session of an operator key. Returns its end. */
@@ -63,12 +63,7 @@ export async function insertOperatorSession(
      VALUES (:hash, :operator, :keyHash, ${SESSION_END}) RETURNING expires_at AS "expiresAt"`,
     { hash, operator, keyHash },
   )
-  return endOf(await insert.first(db))
-}
-
-function endOf(inserted: Pick<Session, 'expiresAt'> | null): Date {
-  if (inserted === null) throw new Error('an INSERT of one row returns it')
-  return inserted.expiresAt
+  return (await insert.one<Pick<Session, 'expiresAt'>>(db)).expiresAt
 }
 
 /** Deletes sessions that have expired, and the oldest of an owner, which `owner` selects, so that it may have another. */

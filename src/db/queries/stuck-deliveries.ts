@@ -59,9 +59,9 @@ export type OverdueDeliveries = {
   busyRetries: number
 }
 
-export async function countOverdue(db: Db): Promise<OverdueDeliveries> {
+export function countOverdue(db: Db): Promise<OverdueDeliveries> {
   const late = (condition: string): string => `count(*) FILTER (WHERE NOT busy AND ${condition})::int`
-  const found = await sql(`WITH ${KNOWN}
+  return sql(`WITH ${KNOWN}
      SELECT ${late(`due_at >= now() - interval '5 minutes'`)} AS "upToFiveMinutes",
             ${late(`due_at < now() - interval '5 minutes' AND due_at >= now() - interval '1 hour'`)} AS "upToOneHour",
             ${late(`due_at < now() - interval '1 hour'`)} AS longer,
@@ -69,9 +69,7 @@ export async function countOverdue(db: Db): Promise<OverdueDeliveries> {
             count(*) FILTER (WHERE busy AND attempts = 0)::int AS "busyFirstAttempts",
             min(due_at) FILTER (WHERE busy AND attempts = 0) AS "oldestBusyFirstAt",
             count(*) FILTER (WHERE busy AND attempts > 0)::int AS "busyRetries"
-       FROM known WHERE overdue`).first<OverdueDeliveries>(db)
-  if (found === null) throw new Error('a count without a row')
-  return found
+       FROM known WHERE overdue`).one(db)
 }
 
 /**
@@ -100,13 +98,12 @@ export function countStuck(db: Db): Promise<StuckDeliveries[]> {
 }
 
 /** Returns the ids of up to `limit` stuck deliveries that have had a workflow or an attempt, the oldest first. */
-export async function listStuckStarted(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listStuckStarted(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `WITH ${KNOWN}
      SELECT id FROM known WHERE overdue AND NOT busy AND NOT unstarted ORDER BY due_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** The deliveries whose workflow is paused, as the sweeper saw it. */

@@ -15,12 +15,11 @@ export const UNSWEPT_AFTER = `interval '1 minute'`
 const SETTLED_WITHIN = `interval '20 minutes'`
 
 /** Counts `rows` by their columns `id` and `since`; null where there is none. */
-async function countStuckRows(db: Db, rows: string): Promise<StuckRows | null> {
-  const found = await sql(
+function countStuckRows(db: Db, rows: string): Promise<StuckRows | null> {
+  return sql(
     `SELECT count(*)::int AS count, min(since) AS since, (array_agg(id::text ORDER BY since))[1] AS example
-       FROM (${rows}) stuck`,
-  ).first<StuckRows>(db)
-  return found === null || found.count === 0 ? null : found
+       FROM (${rows}) stuck HAVING count(*) > 0`,
+  ).first(db)
 }
 
 /** Counts incidents that their workflow should have evaluated: it was not signalled, or does not run. */
@@ -83,21 +82,19 @@ export function countUnsweptErasures(db: Db): Promise<StuckRows | null> {
 }
 
 /** Returns the ids of up to `limit` running retry jobs, the oldest first. */
-export async function listRunningJobs(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listRunningJobs(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `SELECT id FROM retry_job WHERE state = 'running' AND created_at < now() - ${UNSWEPT_AFTER}
       ORDER BY created_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }
 
 /** Returns the ids of up to `limit` organisations that are being erased, the oldest request first. */
-export async function listErasures(db: Db, limit: number): Promise<string[]> {
-  const found = await sql(
+export function listErasures(db: Db, limit: number): Promise<string[]> {
+  return sql(
     `SELECT organisation_id AS id FROM organisation_erasure WHERE requested_at < now() - ${UNSWEPT_AFTER}
       ORDER BY requested_at LIMIT :limit`,
     { limit },
-  ).rows<{ id: string }>(db)
-  return found.map(({ id }) => id)
+  ).ids(db)
 }

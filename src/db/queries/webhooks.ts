@@ -3,6 +3,7 @@ import { Webhook } from '../entities/webhook.ts'
 import { isLockTimeout } from '../connection/connection-errors.ts'
 import { returning, sql, type Db } from '../connection/db.ts'
 import { WILDCARD } from '../../domain/permissions.ts'
+import { notFound } from '../../problem-error.ts'
 
 const SHOWN = {
   id: true,
@@ -29,13 +30,8 @@ export function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow
   return db.getRepository(Webhook).find({ select: SHOWN, where: notDeleted(organisationId), order })
 }
 
-/** Counts the organisation's webhooks, enabled or not. */
-export function countWebhooks(db: Db, organisationId: string): Promise<number> {
-  return db.getRepository(Webhook).countBy(notDeleted(organisationId))
-}
-
-/** Counts the webhooks of several organisations, in their order. */
-export async function countWebhooksOfEach(db: Db, organisationIds: readonly string[]): Promise<number[]> {
+/** Counts the webhooks of each organisation, enabled or not, in their order. */
+export async function countWebhooks(db: Db, organisationIds: readonly string[]): Promise<number[]> {
   const rows = await sql(
     `SELECT organisation_id AS "organisationId", count(*)::int AS count FROM webhook
       WHERE deleted_at IS NULL AND organisation_id = ANY(:organisationIds) GROUP BY organisation_id`,
@@ -47,6 +43,13 @@ export async function countWebhooksOfEach(db: Db, organisationIds: readonly stri
 
 export function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
   return db.getRepository(Webhook).findOne({ select: SHOWN, where: { ...notDeleted(organisationId), id } })
+}
+
+/** Throws 404 where the organisation has no such webhook. */
+export async function requireWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
+  const webhook = await findWebhook(db, organisationId, id)
+  if (webhook === null) throw notFound('webhook')
+  return webhook
 }
 
 const WEBHOOK_LOCK = `hashtextextended(:id, 0)`
@@ -63,23 +66,23 @@ export async function lockWebhook(db: Db, id: string): Promise<void> {
 /** The same without waiting. False while another transaction holds the lock, or waits for it. */
 export async function tryLockWebhook(db: Db, id: string): Promise<boolean> {
   const tried = sql(`SELECT pg_try_advisory_xact_lock(${WEBHOOK_LOCK}) AS "isLocked"`, { id })
-  return (await tried.first<{ isLocked: boolean }>(db))?.isLocked === true
+  return (await tried.one<{ isLocked: boolean }>(db)).isLocked
 }
 
 /** The same, waiting for `timeoutMs` at most. After false the transaction is aborted, and can only end. */
 export async function lockWebhookWithin(db: Db, id: string, timeoutMs: number): Promise<boolean> {
-  const [before] = await sql(
+  const before = await sql(
     `WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS value)
      SELECT value, set_config('lock_timeout', :timeout, true) FROM before`,
     { timeout: String(timeoutMs) },
-  ).rows<{ value: string }>(db)
+  ).one<{ value: string }>(db)
   try {
     await lockWebhook(db, id)
   } catch (error) {
     if (isLockTimeout(error)) return false
     throw error
   }
-  await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before?.value ?? '0' }).rows(db)
+  await sql(`SELECT set_config('lock_timeout', :timeout, true)`, { timeout: before.value }).rows(db)
   return true
 }
 
@@ -105,12 +108,12 @@ export async function insertWebhook(
   return created
 }
 
-/** Writes the fields that a member can change. The caller holds the lock of the webhook. */
-export async function updateWebhook(
+/** Writes the fields that a member can change. The caller holds the lock of the webhook. Throws 404, here and below. */
+export function updateWebhook(
   db: Db,
   organisationId: string,
   { id, ...fields }: Pick<Webhook, 'id' | 'url' | 'description' | 'subscribedEventKeys' | 'enabled'>,
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   return change(db, organisationId, id, fields)
 }
 
@@ -119,7 +122,7 @@ async function change(
   organisationId: string,
   id: string,
   fields: QueryDeepPartialEntity<Webhook>,
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   const update = db
     .getRepository(Webhook)
     .createQueryBuilder()
@@ -127,18 +130,19 @@ async function change(
     .set({ ...fields, updatedAt: () => 'now()' })
     .where({ ...notDeleted(organisationId), id })
   const [updated] = await returning(update, SHOWN)
-  return updated ?? null
+  if (updated === undefined) throw notFound('webhook')
+  return updated
 }
 
 /**
  * Puts an operator's hold on a webhook, which disables it, or gives the hold that it has another reason. The caller holds
  * the lock of the webhook.
  */
-export async function holdWebhook(
+export function holdWebhook(
   db: Db,
   organisationId: string,
   { id, reason }: { id: string; reason: string },
-): Promise<WebhookRow | null> {
+): Promise<WebhookRow> {
   return change(db, organisationId, id, {
     heldAt: () => 'coalesce(held_at, now())',
     holdReason: reason,
@@ -148,7 +152,7 @@ export async function holdWebhook(
 }
 
 /** Ends the operator's hold on a webhook: it is enabled again if it was before. The caller holds its lock. */
-export async function releaseWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
+export function releaseWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow> {
   return change(db, organisationId, id, {
     enabled: () => 'coalesce(enabled_before_hold, enabled)',
     heldAt: null,

@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/deliveries.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
-import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
+import type { AttemptOutcome, AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { isFinal } from '../../domain/delivery-state.ts'
 import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
-import type { DataSource } from 'typeorm'
-import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
+import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { stopUnwanted } from '../protocol/change-deliveries.ts'
 
@@ -110,11 +108,7 @@ export function outcomeOfRow(status: DeliveryStatus | null, number: number): Att
   }
 }
 
-export type StopDependencies = {
-  dataSource: DataSource
-  locks: WebhookLocks
-  metrics: Pick<Metrics, 'deliveriesStopped'>
-}
+export type StopDependencies = CommandDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
 
 /** Stops the deliveries that a webhook does not take, under its lock: a claim of one of them was refused. */
 export async function stopRefused(

@@ -1,7 +1,7 @@
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
-import { signalIncident } from '../../incidents/signal-incident.ts'
+import { signalIncident } from '../../incidents/evaluate-incident.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { settlesWithin } from '../../timers.ts'
 import { claimLeaseMs, releaseRuns, type Claim } from '../protocol/claim.ts'
@@ -145,8 +145,7 @@ function logRepeated(
 ): void {
   const { organisationId, webhookId, deliveryId, number: attempt } = request
   metrics.attemptRepeated()
-  const fields = { event: 'attempt.repeated', organisationId, webhookId, deliveryId, traceId, attempt }
-  logger.warn(fields, fields.event)
+  logger.warn({ event: 'attempt.repeated', organisationId, webhookId, deliveryId, traceId, attempt })
 }
 
 /**
@@ -180,7 +179,6 @@ async function release(
   hasPosted: boolean,
 ): Promise<void> {
   await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted }]).catch((failure: unknown) => {
-    const fields = { event: 'attempt.release_failed', deliveryId, err: failure }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'attempt.release_failed', deliveryId, err: failure })
   })
 }

@@ -73,7 +73,7 @@ export async function recordOutcome(
   if (outcome === null) {
     metrics.attemptSuperseded()
     const ids = { organisationId, webhookId, deliveryId, traceId }
-    logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode }, 'attempt.superseded')
+    logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode })
     return null
   }
   const lateMs = request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
@@ -90,23 +90,20 @@ export async function recordOutcome(
       latenessMs: lateMs,
     })
   }
-  logger.info(
-    {
-      event: 'delivery.attempted',
-      organisationId,
-      webhookId,
-      deliveryId,
-      eventKey,
-      traceId,
-      attempt: number,
-      state: outcome.state,
-      statusCode,
-      failureCode,
-      durationMs,
-      lateMs,
-    },
-    'delivery.attempted',
-  )
+  logger.info({
+    event: 'delivery.attempted',
+    organisationId,
+    webhookId,
+    deliveryId,
+    eventKey,
+    traceId,
+    attempt: number,
+    state: outcome.state,
+    statusCode,
+    failureCode,
+    durationMs,
+    lateMs,
+  })
   return { outcome, toSignal }
 }
 
@@ -172,7 +169,6 @@ export function createRecordFirstSuccess(
 ): RecordFirstSuccess {
   return createBatchedStatement({
     runAll: (records) => recordFirstSuccesses(dataSource, records, followAfterMs),
-    runOne: async (record) => (await recordFirstSuccesses(dataSource, [record], followAfterMs))[0] === true,
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     lingerMs: LINGER_MS,

@@ -9,12 +9,12 @@ import {
   type RecordedFailure,
   type RecordedSuccess,
 } from '../protocol/record-attempts.ts'
-import { recordOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
+import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 import { closeResolvedIncident, openIncident } from '../../db/queries/incidents.ts'
 import { isTimeout } from '../../domain/attempt-outcome.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { newId } from '../../ids.ts'
-import type { Changed } from '../../incidents/signal-incident.ts'
+import type { Changed } from '../../incidents/evaluate-incident.ts'
 
 /** `dueInMs` is called when the statement is sent. */
 type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {
@@ -25,13 +25,14 @@ type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {
 /** Records an attempt under the lock of its webhook. */
 export type RecordUnderLock = BatchedStatement<AttemptToRecord, RecordedAttempt>
 
-const NOTHING: RecordedAttempt = { result: null, toSignal: null }
-
 /** Attempts of one transaction, at maxBatchSize: a request that waits for the lock waits for all of them. */
 const MAX_BATCH = 25
 
 /** Webhooks whose attempts are recorded at the same time. */
 const MAX_WEBHOOKS = 1_000
+
+/** After this time an outcome that waits for a lock is logged and counted. It is kept, and tried again. */
+const LOCK_TIMEOUT_MS = 10_000
 
 /** Meanwhile the lease of the row is renewed: giving up sooner would only repeat what may be committed. */
 const RECORD_TIMEOUT_MS = 600_000
@@ -53,14 +54,15 @@ export function createRecordUnderLock(dependencies: {
   })
 
   function createBatch(of: { organisationId: string; webhookId: string }): RecordUnderLock {
-    const recordAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> =>
-      recordOnWebhook(dependencies, of.webhookId, (manager) => {
+    const runAll = (attempts: AttemptToRecord[]): Promise<RecordedAttempt[]> => {
+      const work = (manager: EntityManager): Promise<RecordedAttempt[]> => {
         const ended = attempts.map(({ dueInMs, ...attempt }) => ({ ...attempt, dueInMs: dueInMs() }))
         return recordAttempts(manager, of, ended, dependencies.followAfterMs)
-      })
+      }
+      return transactOnWebhook(dependencies, of.webhookId, work, LOCK_TIMEOUT_MS)
+    }
     return createBatchedStatement({
-      runAll: recordAll,
-      runOne: async (attempt) => (await recordAll([attempt]))[0] ?? NOTHING,
+      runAll,
       maxConcurrent: 1,
       maxBatchSize: MAX_BATCH,
       timeoutMs: RECORD_TIMEOUT_MS,

@@ -82,8 +82,8 @@ export async function untilRecorded<T>(
       if (tries >= TRIES_BEFORE_LOG && performance.now() - loggedAtMs >= LOG_INTERVAL_MS) {
         loggedAtMs = performance.now()
         const fields = { event: 'attempt.record_failed', deliveryId, tries, err: error }
-        if (isDatabaseUnavailable(error)) logger.warn(fields, 'attempt.record_failed')
-        else logger.error(fields, 'attempt.record_failed')
+        if (isDatabaseUnavailable(error)) logger.warn(fields)
+        else logger.error(fields)
       }
       // The lock has been tried again and again by now, after pauses of its own.
       await delay(error instanceof WebhookLockedError ? INITIAL_DELAY_MS : delayMs)

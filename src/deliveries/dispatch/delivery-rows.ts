@@ -48,19 +48,18 @@ export function createDeliveryRows(dependencies: StopDependencies & { leaseMs: n
 }
 
 /** Has no other process take up rows for `holdMs`. Returns those that this process has now, with their new `sweepAt`. */
-export async function hold<Row extends SweptRow>(
+export async function hold<Row extends SweptRow & Partial<Pick<NextSweep, 'pausedSince'>>>(
   rows: Pick<DeliveryRows, 'sweepLater'>,
   found: readonly Row[],
   holdMs: number,
-  pausedSince: (row: Row) => Date | null = () => null,
 ): Promise<Row[]> {
   if (found.length === 0) return []
   const held = await rows.sweepLater(
-    found.map((row) => ({
-      deliveryId: row.deliveryId,
-      sweepAt: row.sweepAt,
+    found.map(({ deliveryId, sweepAt, pausedSince = null }) => ({
+      deliveryId,
+      sweepAt,
       inMs: holdMs,
-      pausedSince: pausedSince(row),
+      pausedSince,
     })),
   )
   const sweepAts = new Map(held.map(({ deliveryId, sweepAt }) => [deliveryId, sweepAt]))

@@ -70,11 +70,10 @@ const ELSEWHERE_INTERVAL_MS = 2_000
 
 export type DispatcherDependencies = Omit<
   InlineAttemptDependencies,
-  'makeAttempt' | 'onEnded' | 'onReleased' | 'changes'
+  'makeAttempt' | 'onEnded' | 'onReleased'
 > &
   Omit<WorkflowStartDependencies, 'started' | 'givenBack' | 'inTemporal' | 'onRefused'> & {
     rows: DeliveryRows
-    webhookChanges: InlineAttemptDependencies['changes']
     mode: FirstAttemptMode
     /** False in a process without a worker: it knows no endpoint. */
     makesAttempts: boolean
@@ -86,7 +85,7 @@ export type DispatcherDependencies = Omit<
  * workflow starts by START_HOLD_MS. What waits, waits on its row.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { rows, endpoints, logger, metrics, timers, mode, makesAttempts, webhookChanges } = dependencies
+  const { rows, endpoints, logger, metrics, timers, mode, makesAttempts } = dependencies
   const started = createRowBatch('mark', rows.markWorkflowsStarted, dependencies)
   const released = createRowBatch('release', rows.release, dependencies)
   const givenBack = createRowBatch('give_back', (held: SweptRow[]) => hold(rows, held, 0), dependencies)
@@ -94,13 +93,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const inTemporal = createFirstAttemptsInTemporal(timers.nowMs)
   const starts = createWorkflowStarts({ ...dependencies, started, givenBack, inTemporal, onRefused })
   const makeAttempt = dependencies.createAttempt(onAttempt)
-  const inline = createInlineAttempts({
-    ...dependencies,
-    makeAttempt,
-    changes: webhookChanges,
-    onReleased,
-    onEnded,
-  })
+  const inline = createInlineAttempts({ ...dependencies, makeAttempt, onReleased, onEnded })
   const reservations = createReservations(inline)
   const backpressure = createBackpressure({
     waiting: () => starts.queued() + inTemporal.waiting(),
@@ -219,8 +212,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   function warn(what: string, error: unknown): void {
-    const fields = { event: 'dispatcher.database_failed', what, err: error }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'dispatcher.database_failed', what, err: error })
   }
 
   return {

@@ -48,7 +48,7 @@ const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 export type InlineAttemptDependencies = {
   makeAttempt: MakeAttempt
   endpoints: Endpoints
-  changes: WebhookChanges
+  webhookChanges: WebhookChanges
   logger: Logger
   timers: Timers
   shutdown: Pick<Shutdown, 'stopping' | 'cutOff'>
@@ -59,7 +59,7 @@ export type InlineAttemptDependencies = {
 }
 
 export function createInlineAttempts(dependencies: InlineAttemptDependencies): InlineAttempts {
-  const { makeAttempt, endpoints, changes, logger, timers, shutdown, slots } = dependencies
+  const { makeAttempt, endpoints, webhookChanges, logger, timers, shutdown, slots } = dependencies
   const completions = createRate(timers.nowMs)
   const inFlight = new Set<Promise<void>>()
   const unknownSlots = Math.max(1, Math.floor(slots * UNKNOWN_SHARE))
@@ -75,7 +75,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     const { webhookId, claimedAtMs } = delivery
     return (
       isFresh(delivery, timers.nowMs()) &&
-      !changes.hasChangedSince(webhookId, claimedAtMs) &&
+      !webhookChanges.hasChangedSince(webhookId, claimedAtMs) &&
       endpoints.health(webhookId) === 'fast'
     )
   }
@@ -138,7 +138,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     } catch (error) {
       if (shutdown.stopping.aborted) return
       endpoints.noteFault(webhookId)
-      logger.error({ event: 'inline_attempt.failed', deliveryId, err: error }, 'inline_attempt.failed')
+      logger.error({ event: 'inline_attempt.failed', deliveryId, err: error })
     } finally {
       slot.release(null)
     }

@@ -3,16 +3,14 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { START_HOLD_MS } from '../protocol/sweep.ts'
-import { createPollLoop } from '../../poll-loop.ts'
+import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
 import type { WorkflowStarts } from './workflow-starts.ts'
 
 /** Takes up deliveries without a workflow from their rows, as many as can begin soon. */
-export type Puller = {
-  start(): void
+export type Puller = Pick<PollLoop, 'start' | 'stop'> & {
   /** Runs one pass. */
   runOnce(): Promise<void>
-  stop(): Promise<void>
 }
 
 /** What begins deliveries: how many more it takes, of all webhooks and of one. */
@@ -95,11 +93,7 @@ export function createPuller(dependencies: PullerDependencies): Puller {
     event: 'dispatcher.database_failed',
   })
 
-  return {
-    start: () => loop.start(),
-    runOnce: pull,
-    stop: () => loop.stop(),
-  }
+  return { ...loop, runOnce: pull }
 }
 
 /** Returns those of the deliveries for which there is room, in order. */

@@ -30,8 +30,7 @@ export function createRowBatch<Item>(
     items = []
     const written = write(sent)
       .catch((error: unknown) => {
-        const fields = { event: 'dispatcher.database_failed', what, err: error }
-        logger.warn(fields, fields.event)
+        logger.warn({ event: 'dispatcher.database_failed', what, err: error })
         items = [...sent, ...items]
         cancel ??= timers.after(RETRY_DELAY_MS, send)
       })

@@ -7,9 +7,8 @@ import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/calls.ts'
-import type { Timers } from '../../timers.ts'
+import { createPace, type Pace, type Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
-import { createPace, type Pace } from '../attempt/pace.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
 import type { FirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
@@ -153,7 +152,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       // One log line is enough while Temporal is unavailable.
       if (isPaused()) return false
       if (isTemporalUnavailable(error)) pausedUntilMs = timers.nowMs() + PAUSE_DELAY_MS
-      logger.warn({ event: 'workflow_start.refused', deliveryId, err: error }, 'workflow_start.refused')
+      logger.warn({ event: 'workflow_start.refused', deliveryId, err: error })
       return false
     }
   }

@@ -49,13 +49,13 @@ export function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
 async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): Promise<number> {
   if (db instanceof EntityManager) await allowLongerStatements(db)
   const { organisationId, webhookId } = of
-  return (await statement.with({ organisationId, webhookId }).first<{ count: number }>(db))?.count ?? 0
+  return (await statement.with({ organisationId, webhookId }).one<{ count: number }>(db)).count
 }
 
 /** Stops waiting and failed deliveries for good. Returns the ids of those that were. */
-export async function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
+export function discard(db: Db, of: OfWebhook & { ids: readonly string[] }): Promise<string[]> {
   const { organisationId, webhookId, ids } = of
-  return (await DISCARD.with({ organisationId, webhookId, ids }).rows<{ id: string }>(db)).map(({ id }) => id)
+  return DISCARD.with({ organisationId, webhookId, ids }).ids(db)
 }
 
 /** Makes further deliveries of events, for a webhook that takes them. Returns those that it made. */

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
+import type { Event } from '../../db/entities/event.ts'
 import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Claim } from './claim.ts'
@@ -6,13 +7,8 @@ import { loadSql } from './load-sql.ts'
 
 const STATEMENT = loadSql('commit-events')
 
-export type NewEvent = {
-  id: string
-  organisationId: string
-  key: string
+export type NewEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'emittedAt' | 'traceId'> & {
   body: Buffer
-  emittedAt: Date
-  traceId: string
   /** A test event, for this webhook only; null for all that are subscribed. */
   webhookId: string | null
 }
@@ -43,6 +39,22 @@ export type HeldDelivery = UnstartedDelivery & { heldUntilMs: number }
  * pending delivery. `claimedAtMs`: when the statement was sent, on `performance.now()`.
  */
 export type CommittedDelivery = HeldDelivery & { claimedAtMs: number } & ({ claim: Claim } | { claim: null })
+
+/** Commits events as {@link commitEvents} does, with a reservation of this process for `count` deliveries at most. */
+export async function commitReserved(
+  db: Db,
+  { reserve, leaseMs }: Commits,
+  events: readonly NewEvent[],
+  count: number,
+): Promise<CommittedDelivery[][]> {
+  const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
+  const reserved = reserve(organisationIds, count)
+  try {
+    return await commitEvents(db, events, { ...reserved, leaseMs })
+  } finally {
+    reserved.settle()
+  }
+}
 
 type Row = DeliveryLabel & { eventId: string; owner: string | null; sweepAt: Date; secret: string | null }
 

@@ -1,5 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
-import type { AttemptTrigger, FailureCode } from '../../domain/attempt-outcome.ts'
+import type { Attempt } from '../../db/entities/attempt.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
 
@@ -8,18 +8,12 @@ const SUCCESS = loadSql('record-success')
 const FAILURE = loadSql('record-failure')
 
 /** One ended attempt, as it is stored. */
-export type AttemptRecord = AttemptKey & {
-  trigger: AttemptTrigger
-  url: string
-  startedAt: Date
-  durationMs: number
-  failureCode: FailureCode | null
-  statusCode: number | null
-  error: string | null
-  response: { headers: Record<string, string>; body: string; truncated: boolean } | null
-  /** The run that made it. */
-  owner: string
-}
+export type AttemptRecord = AttemptKey &
+  Pick<Attempt, 'trigger' | 'url' | 'startedAt' | 'durationMs' | 'failureCode' | 'statusCode' | 'error'> & {
+    response: { headers: Record<string, string>; body: string; truncated: boolean } | null
+    /** The run that made it. */
+    owner: string
+  }
 
 /**
  * Whether a delivery that ends without a workflow is owed one that follows (`overflow`): after so many ms, or null where

@@ -54,7 +54,7 @@ export function createBacklogLimit(options: {
       committedSince -= committedBefore
     } catch (error) {
       counted = committedSince = 0
-      logger.warn({ event: 'publish.backlog_failed', err: error }, 'publish.backlog_failed')
+      logger.warn({ event: 'publish.backlog_failed', err: error })
     }
     countedAtMs = nowMs()
     countDurationMs = countedAtMs - startedAtMs

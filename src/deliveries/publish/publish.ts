@@ -9,14 +9,14 @@ import type { Db } from '../../db/connection/db.ts'
 import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
 import { runOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import {
-  commitEvents,
+  commitReserved,
   type CommittedDelivery,
   type Commits,
   type NewEvent,
 } from '../protocol/commit-events.ts'
 import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
-import { countWebhooksOfEach } from '../../db/queries/webhooks.ts'
+import { countWebhooks } from '../../db/queries/webhooks.ts'
 import { createTtlCache } from '../../ttl-cache.ts'
 
 /** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
@@ -76,26 +76,16 @@ export function createPublisher(
 ): Publisher {
   const fanOut = createFanOut(dataSource)
   /** `rows`: the expected deliveries. */
-  async function insert(db: Db, events: readonly NewEvent[], rows: number): Promise<CommittedDelivery[][]> {
-    const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
-    const reserved = commits.reserve(organisationIds, rows)
-    try {
-      return await commitEvents(db, events, { ...reserved, leaseMs: commits.leaseMs })
-    } finally {
-      reserved.settle()
-    }
-  }
-
   const insertOne = async (db: Db, event: NewEvent, rows: number): Promise<CommittedDelivery[]> =>
-    (await insert(db, [event], rows))[0] ?? []
+    (await commitReserved(db, commits, [event], rows))[0] ?? []
   const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, CommittedDelivery[]>({
     runAll: (sized) =>
-      insert(
+      commitReserved(
         dataSource,
+        commits,
         sized.map(({ event }) => event),
         sized.reduce((sum, { rows }) => sum + rows, 0),
       ),
-    runOne: ({ event, rows }) => insertOne(dataSource, event, rows),
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     keyOf: ({ event }) => event.organisationId,
@@ -179,9 +169,7 @@ const COUNT_TIMEOUT_MS = 1_000
 function createFanOut(dataSource: DataSource): FanOut {
   const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
   const count = createBatchedStatement<string, number>({
-    runAll: (organisationIds) => countWebhooksOfEach(dataSource, organisationIds),
-    runOne: async (organisationId) =>
-      (await countWebhooksOfEach(dataSource, [organisationId]))[0] ?? Infinity,
+    runAll: (organisationIds) => countWebhooks(dataSource, organisationIds),
     maxConcurrent: 2,
     maxBatchSize: 100,
     timeoutMs: COUNT_TIMEOUT_MS,

@@ -40,13 +40,13 @@ export function createFollowingWorkflows(dependencies: {
   const { rows, workflows, isServing, dispatcher, logger, metrics } = dependencies
   const { timers = processTimers } = dependencies
 
-  async function runOnce(signal: AbortSignal = new AbortController().signal): Promise<number> {
+  async function runOnce(signal?: AbortSignal): Promise<number> {
     if (!isServing()) return 0
     const found = await rows.findOwedWorkflows(LIMIT)
     dispatcher.followingOwed(found.length > 0)
     let started = 0
     for (const delivery of await hold(rows, found, HOLD_MS)) {
-      if (signal.aborted) break
+      if (signal?.aborted === true) break
       const beganAtMs = timers.nowMs()
       const result = await start(delivery)
       if (result === 'unavailable') break
@@ -69,8 +69,7 @@ export function createFollowingWorkflows(dependencies: {
     try {
       isFollowing = await workflows.startFollowing(delivery, { state, attempts, ...answer })
     } catch (error) {
-      const fields = { event: 'following_workflow.refused', deliveryId, err: error }
-      logger.warn(fields, fields.event)
+      logger.warn({ event: 'following_workflow.refused', deliveryId, err: error })
       return isTemporalUnavailable(error) ? 'unavailable' : 'refused'
     }
     metrics.startEnded('followed')

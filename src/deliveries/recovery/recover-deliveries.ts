@@ -6,7 +6,7 @@ import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { SWEEP_DELAY_MS, type NextSweep, type SweptRow } from '../protocol/sweep.ts'
-import { callForEach } from './bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 
 /** Overdue deliveries in one pass: most are merely late, and each costs a call to Temporal. */
 const OVERDUE_LIMIT = 50
@@ -42,27 +42,32 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   /** Makes overdue attempts, or starts workflows again that are gone or stuck. */
   async function recoverOverdue(): Promise<Taken> {
     const found = await rows.findOverdue(OVERDUE_LIMIT)
-    const taken = await hold(rows, found, SWEEP_DELAY_MS, ({ pausedSince }) => pausedSince)
+    const taken = await hold(rows, found, SWEEP_DELAY_MS)
     metrics.sweepTook('delivery', taken.length)
     const options = { concurrency: MAX_CONCURRENT_RECOVERIES, onFailed: logRefused }
     const read = await callForEach(taken, readProgress, options)
     // Nothing overtakes a workflow that is paused.
     const notPaused = read.done.flatMap(({ row, result }) => (result.state === 'paused' ? [] : [row]))
     const attempted = await dispatcher.attemptOverdue(notPaused)
-    const progresses = new Map(read.done.map(({ row, result }) => [row, result]))
-    const toRecover = [...progresses.keys()].filter(({ deliveryId }) => !attempted.has(deliveryId))
-    const recover = (row: OverdueDelivery) => recoverOne(row, progresses.get(row) ?? { state: 'gone' })
-    const { done, left } = await callForEach(toRecover, recover, options)
+    const toRecover = read.done.filter(({ row }) => !attempted.has(row.deliveryId))
+    const { done, left } = await callForEach(toRecover, ({ row, result }) => recoverOne(row, result), {
+      ...options,
+      onFailed: ({ row }, error) => logRefused(row, error),
+    })
     const later = done.flatMap(({ result }) => (result === null ? [] : [result]))
-    await rows.sweepLater([...later, ...[...read.left, ...left].map(sweepSoon)])
+    await rows.sweepLater([...later, ...[...read.left, ...left.map(({ row }) => row)].map(sweepSoon)])
     // Deliveries that are merely late are no reason for another pass at once.
     const isMoreWaiting = found.length === OVERDUE_LIMIT && taken.length > 2 * later.length
     return { count: taken.length, isMoreWaiting }
   }
 
-  async function readProgress(delivery: OverdueDelivery): Promise<WorkflowProgress> {
-    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(delivery.deliveryId))
-    if (progress.state === 'stuck') logReplaced(delivery, progress)
+  async function readProgress({ deliveryId, attempts }: OverdueDelivery): Promise<WorkflowProgress> {
+    const progress = await dependencies.terminateIfStuck(deliveryWorkflowId(deliveryId))
+    if (progress.state !== 'stuck') return progress
+    const { cause, taskAttempts } = progress
+    metrics.workflowRecovered('stuck')
+    const attempt = attempts + 1
+    logger.error({ event: 'sweep.replaced_workflow', deliveryId, attempt, cause, taskAttempts })
     return progress
   }
 
@@ -83,7 +88,9 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
       case 'gone':
       case 'stuck':
         await workflows.start(delivery, { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null })
-        if (progress.state === 'gone') logRestarted(delivery)
+        if (progress.state === 'stuck') return null
+        metrics.workflowRecovered('gone')
+        logger.warn({ event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 })
         return null
     }
   }
@@ -93,8 +100,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     if (delivery.pausedSince !== null) return
     const { deliveryId, attempts } = delivery
     if (delivery.retryRequested) await workflows.wake(delivery, attempts)
-    const fields = { event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'sweep.found_paused_workflow', deliveryId, attempt: attempts + 1, pausedSince })
   }
 
   /** Signals the workflows of deliveries that have ended without them. */
@@ -112,23 +118,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
   }
 
   function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {
-    logger.warn({ event: 'sweep.call_refused', deliveryId, err: error }, 'sweep.call_refused')
-  }
-
-  function logRestarted({ deliveryId, attempts }: OverdueDelivery): void {
-    metrics.workflowRecovered('gone')
-    const fields = { event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 }
-    logger.warn(fields, fields.event)
-  }
-
-  function logReplaced(
-    { deliveryId, attempts }: OverdueDelivery,
-    { cause, taskAttempts }: Extract<WorkflowProgress, { state: 'stuck' }>,
-  ): void {
-    metrics.workflowRecovered('stuck')
-    const attempt = attempts + 1
-    const fields = { event: 'sweep.replaced_workflow', deliveryId, attempt, cause, taskAttempts }
-    logger.error(fields, fields.event)
+    logger.warn({ event: 'sweep.call_refused', deliveryId, err: error })
   }
 
   return [recoverOverdue, signalFinal]

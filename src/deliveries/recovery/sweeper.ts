@@ -11,7 +11,7 @@ import {
   type RetryWorkflows,
 } from '../../temporal/job-workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
-import { callForEach } from './bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'
 import {
   createDeliveryRecovery,
@@ -130,16 +130,14 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
     if (progress.state !== 'stuck') return progress
     const { cause, taskAttempts } = progress
     metrics.workflowRecovered('stuck')
-    const fields = { event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts }
-    logger.error(fields, fields.event)
+    logger.error({ event: 'sweep.replaced_workflow', workflowId, cause, taskAttempts })
     return progress
   }
 
   function callAll<Row extends object>(rows: readonly Row[], call: (row: Row) => Promise<void>) {
     return callForEach(rows, call, {
       concurrency: MAX_CONCURRENT_CALLS,
-      onFailed: (row, error) =>
-        logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }, 'sweep.call_refused'),
+      onFailed: (row, error) => logger.warn({ event: 'sweep.call_refused', ...withoutUrl(row), err: error }),
     })
   }
 

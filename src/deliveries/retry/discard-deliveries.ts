@@ -6,16 +6,13 @@ import { closeResolvedIncident } from '../../db/queries/incidents.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../problem-error.ts'
-import { type Changed, signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
-import { transactOnOwn, transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
-import type { Metrics } from '../../observability/metrics.ts'
+import { type Changed, signalIncident, type SignalDependencies } from '../../incidents/evaluate-incident.ts'
+import { transactOnOwn, transactOnWebhook } from '../../webhooks/webhook-locks.ts'
+import type { StopDependencies } from '../attempt/claim-attempt.ts'
 import { discard } from '../protocol/change-deliveries.ts'
 import { requireDelivery } from './retry-delivery.ts'
 
-type Dependencies = CommandDependencies &
-  SignalDependencies & {
-    metrics: Pick<Metrics, 'deliveriesStopped'>
-  }
+type Dependencies = StopDependencies & SignalDependencies
 
 /** Stops one waiting or permanently failed delivery for good. Throws 409 in any other state. */
 export async function discardDelivery(
@@ -29,15 +26,15 @@ export async function discardDelivery(
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const { result: discarded, toSignal } = await transactOnWebhook(dependencies, webhookId, (manager) =>
     closeAfterDiscard(manager, { organisationId, webhookId }, async () => {
-      const [found = null] = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
-      if (found !== null)
+      const { length } = await discard(manager, { organisationId, webhookId, ids: [deliveryId] })
+      if (length > 0)
         await recordAudit(manager, actor, { action: 'delivery.discarded', webhookId, deliveryId })
-      return found
+      return length
     }),
   )
   void signalIncident(dependencies, toSignal)
-  metrics.deliveriesStopped(discarded === null ? 0 : 1)
-  if (discarded === null)
+  metrics.deliveriesStopped(discarded)
+  if (discarded === 0)
     throw conflict('not_discardable', 'Only a waiting or permanently failed delivery can be discarded.')
 }
 
@@ -66,17 +63,16 @@ export async function discardDeliveries(
 }
 
 /**
- * Discards deliveries of the webhook by `discard`, and closes its incident if none is left unresolved. Where `discard`
- * returns null or 0 it discarded nothing, and the incident stays as it is. The caller holds the lock of the webhook.
+ * Discards deliveries of the webhook by `discard`, which returns how many, and closes its incident if none is left
+ * unresolved; the incident stays as it is where nothing was discarded. The caller holds the lock of the webhook.
  */
-export async function closeAfterDiscard<T>(
+export async function closeAfterDiscard(
   manager: EntityManager,
   of: { organisationId: string; webhookId: string },
-  discard: () => Promise<T>,
-): Promise<Changed<T>> {
+  discard: () => Promise<number>,
+): Promise<Changed<number>> {
   const result = await discard()
-  const hasDiscarded = result !== null && result !== 0
-  return { result, toSignal: hasDiscarded ? await closeResolvedIncident(manager, of) : null }
+  return { result, toSignal: result > 0 ? await closeResolvedIncident(manager, of) : null }
 }
 
 /** There may be hundreds of thousands of them. */

@@ -3,14 +3,13 @@ import pLimit from 'p-limit'
 import { recordAudit, type AuditActor } from '../../db/queries/audit.ts'
 import { eraseAnswers, eraseBody, findEvent, listOpenOfEvent } from '../../db/queries/events.ts'
 import { notFound } from '../../problem-error.ts'
-import { signalIncident, type SignalDependencies } from '../../incidents/signal-incident.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
-import { MAX_CLAIM_AGE_MS } from '../attempt/claim-attempt.ts'
+import { signalIncident, type SignalDependencies } from '../../incidents/evaluate-incident.ts'
+import { transactOnWebhook } from '../../webhooks/webhook-locks.ts'
+import { MAX_CLAIM_AGE_MS, type StopDependencies } from '../attempt/claim-attempt.ts'
 import { markErased, stopUnwanted } from '../protocol/change-deliveries.ts'
 import { closeAfterDiscard } from './discard-deliveries.ts'
 
-type Dependencies = CommandDependencies & SignalDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
+type Dependencies = StopDependencies & SignalDependencies
 
 const MAX_CONCURRENT_WEBHOOKS = 4
 

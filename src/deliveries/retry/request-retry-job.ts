@@ -23,7 +23,7 @@ import {
   type ReplayCount,
   type ReplayRow,
 } from '../../db/queries/replays.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
+import { requireWebhook } from '../../db/queries/webhooks.ts'
 import { conflict, forbidden, notFound } from '../../problem-error.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
@@ -67,9 +67,7 @@ function startJob(
   const { jobId } = job
   retryWorkflows
     .start(job)
-    .catch((error: unknown) =>
-      logger.warn({ event: 'retry_job.start_failed', jobId, err: error }, 'retry_job.start_failed'),
-    )
+    .catch((error: unknown) => logger.warn({ event: 'retry_job.start_failed', jobId, err: error }))
 }
 
 type ReplayDependencies = Dependencies & {
@@ -139,8 +137,7 @@ async function requireReplayRights(
   actor: Actor,
   { webhookId, range: { eventKeys } }: Request,
 ): Promise<void> {
-  const webhook = await findWebhook(dataSource, actor.organisationId, webhookId)
-  if (webhook === null) throw notFound('webhook')
+  const webhook = await requireWebhook(dataSource, actor.organisationId, webhookId)
   const { subscribedEventKeys, enabled } = webhook
   const lacking = missingPermissions(
     actor,

@@ -3,14 +3,14 @@ import type { Actor } from '../../domain/actor.ts'
 import { isSubscribedTo } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
-import { findWebhook } from '../../db/queries/webhooks.ts'
+import { findWebhook, requireWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
 import { conflict, notFound, payloadErased, type ProblemError } from '../../problem-error.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
 import { requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
-import { callForEach } from '../recovery/bounded-calls.ts'
+import { callForEach } from '../../temporal/calls.ts'
 import type { Db } from '../../db/connection/db.ts'
 import { parseUuid } from '../../ids.ts'
 
@@ -83,16 +83,14 @@ export async function wakeWorkflows(
   const retries = requested.filter(({ state }) => state === 'waiting')
   await callForEach(retries, (delivery) => workflows.wake({ ...webhook, ...delivery }, delivery.attempts), {
     concurrency: MAX_CONCURRENT_WAKES,
-    onFailed: ({ deliveryId }, error) =>
-      logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }, 'retry.wake_failed'),
+    onFailed: ({ deliveryId }, error) => logger.warn({ event: 'retry.wake_failed', deliveryId, err: error }),
   })
 }
 
 /** Throws 404 when the organisation has no such webhook, and 409 when it is disabled. */
 export async function requireEnabled(db: Db, organisationId: string, webhookId: string): Promise<void> {
-  const webhook = parseUuid(webhookId) === null ? null : await findWebhook(db, organisationId, webhookId)
-  if (webhook === null) throw notFound('webhook')
-  if (!webhook.enabled) throw webhookDisabled()
+  if (parseUuid(webhookId) === null) throw notFound('webhook')
+  if (!(await requireWebhook(db, organisationId, webhookId)).enabled) throw webhookDisabled()
 }
 
 /** Throws 404 when the webhook has no such delivery. */

@@ -4,11 +4,11 @@ import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/per
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findMember } from '../../db/queries/organisations.ts'
-import { findWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
+import { requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { conflict, forbidden, notFound } from '../../problem-error.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { commitEvents, type Commits } from '../protocol/commit-events.ts'
+import { commitReserved, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { webhookDisabled } from './retry-delivery.ts'
 
@@ -31,25 +31,21 @@ export async function sendTestEvent(
   eventKey: string | null,
 ): Promise<string> {
   const { organisationId } = actor
-  const webhook = await findWebhook(dataSource, organisationId, webhookId)
-  if (webhook === null) throw notFound('webhook')
+  const webhook = await requireWebhook(dataSource, organisationId, webhookId)
   const sent =
     eventKey === null
       ? { event: TEST_EVENT_KEY, data: { webhookId } }
       : { event: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
   const triggeredBy = await findMember(dataSource, organisationId, actor.memberId)
   const event = newTestEvent(organisationId, webhookId, { ...sent, triggeredBy })
-  const reserved = commits.reserve([organisationId], 1)
-  const commit = { ...reserved, leaseMs: commits.leaseMs }
-  const transaction = dataSource.transaction(async (manager) => {
-    const [[committed] = []] = await commitEvents(manager, [event], commit)
+  const delivery = await dataSource.transaction(async (manager) => {
+    const [[committed] = []] = await commitReserved(manager, commits, [event], 1)
     if (committed === undefined) throw webhookDisabled()
     const { deliveryId } = committed
     const details = eventKey === null ? {} : { eventKey }
     await recordAudit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId, details })
     return committed
   })
-  const delivery = await transaction.finally(() => reserved.settle())
   metrics.eventPublished(1)
   dispatcher.start([delivery])
   return delivery.deliveryId

@@ -1,7 +1,7 @@
 import type { AttemptRow, DeliveryRow, StoredPayload } from '../../db/queries/deliveries.ts'
 import type { LatestAttemptRow, WebhookStatsRow } from '../../db/queries/overview.ts'
 import type { EventRow } from '../../db/queries/events.ts'
-import type { FirstAttemptQueue } from '../../db/queries/first-attempts.ts'
+import type { FirstAttemptQueue } from '../../db/queries/backlog.ts'
 import type { DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
 import {
   mayChangeWebhook,

@@ -1,5 +1,5 @@
 import { findDelivery, listAttempts } from '../../db/queries/deliveries.ts'
-import { findFirstAttemptQueue } from '../../db/queries/first-attempts.ts'
+import { findFirstAttemptQueue } from '../../db/queries/backlog.ts'
 import { listDeliveries, listRecentDeliveries, MAX_RECENT } from '../../db/queries/delivery-list.ts'
 import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'

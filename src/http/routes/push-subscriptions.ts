@@ -1,6 +1,6 @@
 import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
-import { pushSubscriptionFieldErrors } from '../../incidents/notifications/push-subscription-rules.ts'
 import {
+  pushSubscriptionFieldErrors,
   subscribeToPush,
   unsubscribeAllFromPush,
   unsubscribeFromPush,

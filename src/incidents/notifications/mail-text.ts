@@ -20,7 +20,6 @@ type MailContent = {
   facts: readonly (readonly [label: string, value: string])[]
   advice: string
   link: string
-  closing: string
 }
 
 // Spec 8.2
@@ -90,7 +89,6 @@ function contentOf(notice: Notice, options: ComposeOptions): MailContent {
     ],
     advice: adviceFor(notice.kind, options.brandName),
     link: options.publicUrl === '' ? '' : linkTo(notice.webhookId, options.publicUrl),
-    closing: CLOSING,
   }
 }
 
@@ -157,14 +155,14 @@ function capitalised(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
-function asText({ opening, facts, advice, link, closing }: MailContent): string {
+function asText({ opening, facts, advice, link }: MailContent): string {
   const lines = facts.map(([label, value]) => `${label}: ${value}`).join('\n')
   const linkLines = link === '' ? [] : [`${LINK_TEXT}:\n${link}`]
-  return `${[opening, lines, advice, ...linkLines, closing].join('\n\n')}\n`
+  return `${[opening, lines, advice, ...linkLines, CLOSING].join('\n\n')}\n`
 }
 
 /** Formats without colours, so that it follows the reader's light or dark scheme, and without external resources. */
-function asHtml(subject: string, { opening, facts, advice, link, closing }: MailContent): string {
+function asHtml(subject: string, { opening, facts, advice, link }: MailContent): string {
   const rows = facts.map(([label, value]) => `<strong>${escapeHtml(label)}:</strong> ${escapeHtml(value)}`)
   const anchor = `<a href="${escapeHtml(link)}">${escapeHtml(LINK_TEXT)}</a>`
   const paragraphs = [
@@ -172,7 +170,7 @@ function asHtml(subject: string, { opening, facts, advice, link, closing }: Mail
     rows.join('<br>\n'),
     escapeHtml(advice),
     ...(link === '' ? [] : [anchor]),
-    `<small>${escapeHtml(closing)}</small>`,
+    `<small>${escapeHtml(CLOSING)}</small>`,
   ]
   return [
     '<!doctype html>',

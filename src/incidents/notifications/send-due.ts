@@ -18,7 +18,7 @@ import {
 } from '../../db/queries/notifications.ts'
 import {
   deleteEndedPushSubscriptions,
-  deletePushSubscription,
+  deletePushSubscriptions,
   findPushSubscription,
   type PushTarget,
 } from '../../db/queries/push-subscriptions.ts'
@@ -71,44 +71,29 @@ export async function sendDue(
   request: SendRequest,
   signal: AbortSignal,
 ): Promise<NotificationCounts> {
-  const { dataSource, logger, metrics } = dependencies
+  const { dataSource, logger, metrics, channels } = dependencies
   const { organisationId, incidentId, retry } = request
   const settled = await retryWhileUnavailable(() => settleNotifications(dataSource, incidentId), signal)
   for (const { kind, channel, state } of settled) metrics.notificationEnded({ kind, channel, state })
   const lost = settled.filter(({ state }) => state === 'unknown').length
-  if (lost > 0)
-    logger.error({ event: 'notification.outcome_lost', incidentId, count: lost }, 'notification.outcome_lost')
+  if (lost > 0) logger.error({ event: 'notification.outcome_lost', incidentId, count: lost })
   const pending = await retryWhileUnavailable(() => findPending(dataSource, incidentId, retry), signal)
   const by = (channel: NotificationChannel) => pending.filter((one) => one.channel === channel)
   await Promise.all(
     [by('email'), by('push')].map((notifications) =>
       pLimit(CONCURRENT_SENDS).map(notifications, async (notification) => {
         signal.throwIfAborted()
-        await sendOne(dependencies, { organisationId, incidentId }, notification, signal)
+        const inTurn = channels[notification.channel]?.limiter ?? UNBOUNDED
+        const incident = { organisationId, incidentId }
+        await inTurn(() => claimAndSend(dependencies, incident, notification, signal))
       }),
     ),
   )
   return retryWhileUnavailable(() => countNotifications(dataSource, incidentId), signal)
 }
 
-async function sendOne(
-  dependencies: SendDependencies,
-  incident: Pick<SendRequest, 'organisationId' | 'incidentId'>,
-  notification: PendingNotification,
-  signal: AbortSignal,
-): Promise<void> {
-  const { channels } = dependencies
-  const free = await (channels[notification.channel]?.limiter.enter() ?? UNBOUNDED)
-  if (free === null) return
-  try {
-    await claimAndSend(dependencies, incident, notification, signal)
-  } finally {
-    free()
-  }
-}
-
 /** For a channel that is not configured: its notifications fail without being sent. */
-const UNBOUNDED = Promise.resolve(() => undefined)
+const UNBOUNDED: SendLimiter = (send) => send()
 
 async function claimAndSend(
   dependencies: SendDependencies,
@@ -130,9 +115,9 @@ async function claimAndSend(
   metrics.notificationEnded({ kind, channel, state: outcome.state })
   const event = `notification.${outcome.state}`
   const fields = { event, ...incident, notificationId: id, kind, channel, error }
-  if (outcome.state === 'sent') logger.info(fields, event)
-  else if (outcome.state === 'refused') logger.warn(fields, event)
-  else logger.error(fields, event)
+  if (outcome.state === 'sent') logger.info(fields)
+  else if (outcome.state === 'refused') logger.warn(fields)
+  else logger.error(fields)
 }
 
 /** Reads everything again: the recipient may have lost the permission, and the message states current numbers. */
@@ -163,7 +148,9 @@ async function prepare(
   return async () => {
     const outcome = await push.send(notice, { ...subscription, organisationId })
     if (outcome.gone === true)
-      await retryWhileUnavailable(() => deletePushSubscription(dataSource, organisationId, recipient))
+      await retryWhileUnavailable(() =>
+        deletePushSubscriptions(dataSource, { organisationId, id: recipient }),
+      )
     return outcome
   }
 }

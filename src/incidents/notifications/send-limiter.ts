@@ -1,8 +1,5 @@
-/** Bounds the number of messages in flight in this process. */
-export type SendLimiter = {
-  /** Waits for a slot and returns the function that frees it; null when none is free in time. */
-  enter(): Promise<(() => void) | null>
-}
+/** Runs `send`, and bounds how many run in this process; does not run it where no slot is free in time. */
+export type SendLimiter = (send: () => Promise<void>) => Promise<void>
 
 /**
  * Creates `slots` slots, for which up to `queue` callers wait `waitMs` at most. A message that gets none has not been
@@ -12,35 +9,29 @@ export function createSendLimiter(options: { slots: number; queue: number; waitM
   let free = options.slots
   const waiting: (() => void)[] = []
 
-  function freeOnce(): () => void {
-    let isFreed = false
-    return () => {
-      if (isFreed) return
-      isFreed = true
-      free++
-      waiting.shift()?.()
-    }
+  function isAdmitted(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const admit = (): void => {
+        clearTimeout(timer)
+        resolve(true)
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(admit), 1)
+        resolve(false)
+      }, options.waitMs)
+      waiting.push(admit)
+    })
   }
 
-  return {
-    enter() {
-      if (free > 0) {
-        free--
-        return Promise.resolve(freeOnce())
-      }
-      if (waiting.length >= options.queue) return Promise.resolve(null)
-      return new Promise((resolve) => {
-        const admit = (): void => {
-          clearTimeout(timer)
-          free--
-          resolve(freeOnce())
-        }
-        const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(admit), 1)
-          resolve(null)
-        }, options.waitMs)
-        waiting.push(admit)
-      })
-    },
+  return async (send) => {
+    if (free > 0) free--
+    else if (waiting.length >= options.queue || !(await isAdmitted())) return
+    try {
+      await send()
+    } finally {
+      const admitNext = waiting.shift()
+      if (admitNext === undefined) free++
+      else admitNext()
+    }
   }
 }

@@ -4,7 +4,7 @@ import { createActivities, type Activities, type ActivityDependencies } from '..
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptDependencies, AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
-import { createPace } from '../../../src/deliveries/attempt/pace.ts'
+import { createPace } from '../../../src/timers.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
@@ -79,7 +79,7 @@ const never = new AbortController().signal
 export const NO_SIGNALS: AttemptSignals = { cancelled: never, shutDown: never }
 
 /** Lets every message through at once. */
-export const unbounded = { enter: () => Promise.resolve(() => undefined) }
+export const unbounded = (send: () => Promise<void>): Promise<void> => send()
 
 /** Lets the endpoint answer `count` POSTs at once, by default so many that its limit is the highest. */
 export function proveEndpoint(endpoints: Endpoints, webhookId: string, count = 50): void {

@@ -1,13 +1,12 @@
 import type { DataSource } from 'typeorm'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
-import { createPace } from '../../../src/deliveries/attempt/pace.ts'
 import { createDeliveryRows, type DeliveryRows } from '../../../src/deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { createWebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
-import { processTimers } from '../../../src/timers.ts'
+import { createPace, processTimers } from '../../../src/timers.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 type Options = Parameters<typeof createDispatcher>[0]

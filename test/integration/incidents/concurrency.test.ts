@@ -305,7 +305,7 @@ describe('incidents under concurrency', () => {
           return closeAfterDiscard(
             manager,
             { organisationId: webhook.member.organisationId, webhookId: webhook.webhookId },
-            () => Promise.resolve(true),
+            () => Promise.resolve(1),
           )
         }),
       )

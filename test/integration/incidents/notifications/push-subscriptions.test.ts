@@ -1,7 +1,7 @@
 import { createECDH, randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import {
-  deletePushSubscription,
+  deletePushSubscriptions,
   findPushSubscription,
   listPushSubscriptions,
   type PushTarget,
@@ -251,7 +251,7 @@ describe('the push subscriptions of a member', () => {
       const { dataSource } = suite.database
       const body = browser()
       const { id } = await subscribe(body)
-      await deletePushSubscription(dataSource, 'org_other', id)
+      await deletePushSubscriptions(dataSource, { organisationId: 'org_other', id })
       expect(await findPushSubscription(dataSource, 'org_other', id)).to.equal(null)
       expect(await findPushSubscription(dataSource, organisationId, id)).to.deep.equal({
         id,
@@ -259,8 +259,8 @@ describe('the push subscriptions of a member', () => {
         endpoint: body.endpoint,
         ...body.keys,
       })
-      await deletePushSubscription(dataSource, organisationId, id)
-      await deletePushSubscription(dataSource, organisationId, id)
+      await deletePushSubscriptions(dataSource, { organisationId, id })
+      await deletePushSubscriptions(dataSource, { organisationId, id })
       expect(await findPushSubscription(dataSource, organisationId, id)).to.equal(null)
     })
   })

@@ -18,7 +18,6 @@ describe('createBatchedStatement', () => {
         await delay(5)
         return items.map(String)
       },
-      runOne: () => Promise.reject(new Error('not needed')),
       maxConcurrent: 1,
       maxBatchSize: 3,
     })
@@ -40,7 +39,6 @@ describe('createBatchedStatement', () => {
           underWay--
           return items
         },
-        runOne: (item) => Promise.resolve(item),
         maxConcurrent: 2,
         maxBatchSize: 5,
       })
@@ -56,7 +54,6 @@ describe('createBatchedStatement', () => {
         groups.push({ items, atMs: Date.now() - startedMs })
         return Promise.resolve(items)
       },
-      runOne: () => Promise.reject(new Error('not needed')),
       maxConcurrent: 1,
       maxBatchSize: 3,
       lingerMs: 10,
@@ -76,7 +73,6 @@ describe('createBatchedStatement', () => {
     const grouped = createBatchedStatement<number, number>({
       runAll: (items) =>
         items.includes(3) ? Promise.reject(new Error('a bad one')) : Promise.resolve(items),
-      runOne: (item) => (item === 3 ? Promise.reject(new Error('three')) : Promise.resolve(item)),
       maxConcurrent: 1,
       maxBatchSize: 10,
     })
@@ -90,11 +86,13 @@ describe('createBatchedStatement', () => {
   })
 
   it('retries nothing while the database is unavailable', async () => {
-    let tries = 0
+    let runs = 0
     const away = Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })
     const grouped = createBatchedStatement<number, number>({
-      runAll: () => Promise.reject(away),
-      runOne: () => Promise.resolve(++tries),
+      runAll() {
+        runs++
+        return Promise.reject(away)
+      },
       maxConcurrent: 1,
       maxBatchSize: 10,
     })
@@ -104,7 +102,8 @@ describe('createBatchedStatement', () => {
       away,
       away,
     ])
-    expect(tries).to.equal(0)
+    // The first one alone, and the others together.
+    expect(runs).to.equal(2)
   })
 
   describe('while no batch returns', () => {
@@ -113,7 +112,6 @@ describe('createBatchedStatement', () => {
     it('rejects each caller in time', async () => {
       const grouped = createBatchedStatement<number, number>({
         runAll: () => never,
-        runOne: () => never,
         maxConcurrent: 1,
         maxBatchSize: 2,
         timeoutMs: 20,
@@ -126,7 +124,6 @@ describe('createBatchedStatement', () => {
     it('tells items that had no turn in time from those that may be committed', async () => {
       const grouped = createBatchedStatement<number, number>({
         runAll: () => never,
-        runOne: () => never,
         maxConcurrent: 1,
         maxBatchSize: 1,
         startTimeoutMs: 20,
@@ -146,7 +143,6 @@ describe('createBatchedStatement', () => {
     it('bounds the number of waiting items', async () => {
       const grouped = createBatchedStatement<number, number>({
         runAll: () => never,
-        runOne: () => never,
         maxConcurrent: 1,
         maxBatchSize: 1,
         timeoutMs: 10_000,
@@ -169,7 +165,6 @@ describe('createBatchedStatement', () => {
           if (items.includes(1)) await held
           return items
         },
-        runOne: (item) => Promise.resolve(item),
         maxConcurrent: 1,
         maxBatchSize: 10,
         timeoutMs: 20,
@@ -188,8 +183,8 @@ describe('createBatchedStatement', () => {
     it(`runs the items one by one where ${title}`, async () => {
       const cancelled = Object.assign(new Error('canceling statement'), { code })
       const grouped = createBatchedStatement<number, number>({
-        runAll: (items) => (items.length > 1 ? Promise.reject(cancelled) : Promise.resolve(items)),
-        runOne: (item) => (item === 3 ? Promise.reject(cancelled) : Promise.resolve(item)),
+        runAll: (items) =>
+          items.length > 1 || items[0] === 3 ? Promise.reject(cancelled) : Promise.resolve(items),
         maxConcurrent: 1,
         maxBatchSize: 10,
       })
@@ -204,14 +199,18 @@ describe('createBatchedStatement', () => {
   }
 
   it('runs an item that failed alone no second time', async () => {
+    let runs = 0
     const failed = new Error('failed')
     const grouped = createBatchedStatement<number, number>({
-      runAll: () => Promise.reject(failed),
-      runOne: () => Promise.reject(new Error('not needed')),
+      runAll() {
+        runs++
+        return Promise.reject(failed)
+      },
       maxConcurrent: 1,
       maxBatchSize: 10,
     })
     expect(await grouped(1).catch((error: unknown) => error)).to.equal(failed)
+    expect(runs).to.equal(1)
   })
 
   describe('with many rows', () => {
@@ -226,7 +225,6 @@ describe('createBatchedStatement', () => {
           await delay(5)
           return group.map(() => null)
         },
-        runOne: () => Promise.reject(new Error('not needed')),
         maxConcurrent: 1,
         maxBatchSize: 4,
         keyOf: ({ key }) => key,

@@ -6,7 +6,11 @@ describe('createSendLimiter', () => {
   const time = useMockTime()
   const bound = (queue = 10, waitMs = 1_000) => {
     const limiter = createSendLimiter({ slots: 2, queue, waitMs })
-    return () => limiter.enter()
+    /** Returns the function that ends the message; null where it was not sent. */
+    return () =>
+      new Promise<(() => void) | null>((resolve) => {
+        void limiter(() => new Promise(resolve)).then(() => resolve(null))
+      })
   }
 
   it('admits as many as it has slots, and the next in order when one is freed', async () => {
@@ -40,14 +44,5 @@ describe('createSendLimiter', () => {
     expect(await enter()).to.equal(null)
     first!()
     expect(await queued).not.to.equal(null)
-  })
-
-  it('frees a slot only once when it is released twice', async () => {
-    const enter = bound(0)
-    const [first] = [await enter(), await enter()]
-    first!()
-    first!()
-    expect(await enter()).not.to.equal(null)
-    expect(await enter()).to.equal(null)
   })
 })

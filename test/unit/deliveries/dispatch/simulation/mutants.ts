@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'inline-attempts.ts',
-        from: '!changes.hasChangedSince(webhookId, claimedAtMs)',
+        from: '!webhookChanges.hasChangedSince(webhookId, claimedAtMs)',
         to: 'changes !== undefined',
       },
     ],

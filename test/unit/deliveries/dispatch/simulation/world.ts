@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
-import { createPace } from '../../../../../src/deliveries/attempt/pace.ts'
 import type {
   createDispatcher,
   Dispatcher,
@@ -12,7 +11,7 @@ import type { AttemptOutcome } from '../../../../../src/domain/attempt-outcome.t
 import { waitAfterAttempt } from '../../../../../src/domain/retry-schedule.ts'
 import { createMetrics } from '../../../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../../../src/shutdown.ts'
-import type { Timers } from '../../../../../src/timers.ts'
+import { createPace, type Timers } from '../../../../../src/timers.ts'
 import { silentLogger } from '../../../../helpers/silent-logger.ts'
 import { createFakeCluster } from './temporal.ts'
 import { createTable, never, throughNetwork, type Row } from './rows.ts'
