@@ -149,12 +149,6 @@ export const SETTINGS = {
     '90',
     integer(1, 3_650),
   ),
-  retentionAuditDays: setting(
-    'RETENTION_AUDIT_DAYS',
-    'days that entries of the audit trail are kept',
-    '365',
-    integer(30, 3_650),
-  ),
   publicUrl: setting(
     'POSTHORN_PUBLIC_URL',
     'address of this service in a browser, such as https://hooks.example.com; notifications and portal links lead to it',
