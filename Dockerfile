@@ -10,6 +10,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workflows workflows
 COPY activities activities
+COPY docs/verify docs/verify
 # Compiles to dist/ and bundles the workflows there, so no worker has to do it at start.
 RUN npm run build
 

@@ -13,8 +13,8 @@ import { changedLines, openApiSnapshot } from './openapi-snapshot.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /**
- * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code; in a
- * script, between comments of its own. Without a name it is the whole file.
+ * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code. Without a
+ * name it is the whole file.
  */
 type GeneratedPart = { file: string; name: string | null; render: () => string }
 
@@ -25,14 +25,12 @@ const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/openapi-snapshot.txt', name: null, render: apiSnapshot },
-  { file: 'src/web/pages/docs/samples.js', name: 'verify', render: verifySamples },
 ]
 
 /** Where a part begins and ends in the text of its document, without the markers. */
 function boundsOf(text: string, file: string, name: string | null): [start: number, end: number] {
   if (name === null) return [0, text.length]
-  const marker = (text: string): string => (file.endsWith('.js') ? `// ${text}` : `<!-- ${text} -->`)
-  const [opening, closing] = [`${marker(`${name}:start`)}\n\n`, `\n${marker(`${name}:end`)}`]
+  const [opening, closing] = [`<!-- ${name}:start -->\n\n`, `\n<!-- ${name}:end -->`]
   const start = text.indexOf(opening) + opening.length
   const end = text.indexOf(closing)
   if (start < opening.length || end < start) throw new Error(`${file} lacks the markers of ${name}`)
@@ -41,20 +39,6 @@ function boundsOf(text: string, file: string, name: string | null): [start: numb
 
 function apiSnapshot(): string {
   return `${openApiSnapshot(openApiDocument(routes, builtInCatalogue)).join('\n')}\n`
-}
-
-const FOLDER = fileURLToPath(new URL('../../docs/verify/', import.meta.url))
-
-/** The programs of docs/verify, which tests run, by the name of their language. */
-const FILES = { 'Node.js': 'node.mjs', Python: 'python.py', Go: 'go/main.go', Java: 'Verify.java' }
-
-/** Renders the programs as a constant of the pages' scripts. */
-function verifySamples(): string {
-  const samples = Object.entries(FILES).map(([language, file]) => {
-    const program = readFileSync(`${FOLDER}${file}`, 'utf8').trimEnd()
-    return `  {\n    language: '${language}',\n    program: \`${program.replace(/[\\`]|\$\{/g, '\\$&')}\`,\n  },\n`
-  })
-  return `export const VERIFY_SAMPLES = [\n${samples.join('')}]\n`
 }
 
 const shouldWrite = process.argv.includes('--write')

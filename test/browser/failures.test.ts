@@ -79,4 +79,15 @@ describe('failures by their cause in the developer area', () => {
     expect(await incidents.count()).to.equal(5)
     expect(await page.getByText('Open', { exact: true }).count()).to.equal(0)
   })
+
+  it('an incident that is over says for how many days it lasted', async () => {
+    await area.stage.dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
+       VALUES (uuidv7(), $1, $2, now() - interval '5 days', now() - interval '2 days')`,
+      [area.stage.member.organisationId, webhookId],
+    )
+    const { page } = await area.signIn(area.stage.member, at('incidents'))
+    await page.getByRole('button', { name: 'Older' }).click()
+    await page.getByText('lasted 3 days').waitFor()
+  })
 })

@@ -7,6 +7,9 @@ import type * as Esbuild from 'esbuild'
 /** The pages; each names its scripts and its styles as sources below `/assets/`. */
 const PAGES = ['developer.html', 'docs.html', 'operator.html']
 
+/** Programs that verify a signature, below docs/verify, by the name of their language. */
+const VERIFY_FILES = { 'Node.js': 'node.mjs', Python: 'python.py', Go: 'go/main.go', Java: 'Verify.java' }
+
 const STYLE_LINK = / *<link rel="stylesheet" href="\/assets\/([^"]+)" \/>\n/g
 const SCRIPT_SOURCE = /(?<=<script (?:type="module" )?src="\/assets\/)[^"]+/g
 
@@ -71,6 +74,7 @@ function bundleScripts(
     format: 'iife',
     target: 'es2022',
     sourcemap: withSourceMaps ? 'external' : false,
+    define: { VERIFY_SAMPLES: JSON.stringify(verifySamples()) },
     outbase: folder,
     outdir: folder,
     write: false,
@@ -80,6 +84,14 @@ function bundleScripts(
   return sources.map((source) => {
     const path = join(folder, source)
     return [source, { script: outputs.get(path) ?? Buffer.of(), map: outputs.get(`${path}.map`) }]
+  })
+}
+
+/** Returns the programs of docs/verify, which tests run. */
+function verifySamples(): { language: string; program: string }[] {
+  return Object.entries(VERIFY_FILES).map(([language, file]) => {
+    const program = readFileSync(new URL(`../../../docs/verify/${file}`, import.meta.url), 'utf8')
+    return { language, program: program.trimEnd() }
   })
 }
 

@@ -93,13 +93,6 @@ type WebFiles = ReadonlyMap<string, WebFile>
 
 const FOLDER = fileURLToPath(new URL('../../web/pages/', import.meta.url))
 
-/** Their addresses are promises; all else lies below `/assets/`. */
-const PAGE_PATHS: Readonly<Record<string, string>> = {
-  'developer.html': '/developer',
-  'docs.html': '/docs',
-  'operator.html': '/operator',
-}
-
 /** What has another ending is not for browsers. */
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -118,7 +111,13 @@ let bundled: ReadonlyMap<string, Buffer> | undefined
 
 /** Returns every file: of a build as it made them, of the sources bundled once for all of the process; with the brand. */
 export function readWebFiles(brand: Brand = OWN_BRAND): WebFiles {
-  return toWebFiles(withBrand(isSource ? readSources() : readBuild(), brand))
+  const files = withBrand(isSource ? readSources() : readBuild(), brand)
+  return new Map([...files].map(([name, body]) => [pathOf(name), toWebFile(name, body)]))
+}
+
+/** Pages lie at the root under their names, which are promises; all else lies below `/assets/`. */
+function pathOf(name: string): string {
+  return name.endsWith('.html') ? `/${name.slice(0, -'.html'.length)}` : `/assets/${name}`
 }
 
 function readSources(): ReadonlyMap<string, Buffer> {
@@ -134,12 +133,6 @@ function readBuild(): ReadonlyMap<string, Buffer> {
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => join(parentPath, name))
       .map((file) => [relative(FOLDER, file).split(sep).join('/'), readFileSync(file)]),
-  )
-}
-
-function toWebFiles(files: Iterable<readonly [name: string, body: Buffer]>): WebFiles {
-  return new Map(
-    [...files].map(([name, body]) => [PAGE_PATHS[name] ?? `/assets/${name}`, toWebFile(name, body)]),
   )
 }
 

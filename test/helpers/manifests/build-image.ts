@@ -104,7 +104,7 @@ function copy(rest: string, stage: Stage, { byName, allowed }: Sources): void {
   const destination = sources.pop() ?? ''
   const target = join(stage.root, resolve(stage.workdir, destination))
   for (const source of sources) {
-    if (from === undefined && !allowed.includes(`!${source.split('/')[0]}`))
+    if (from === undefined && !allowed.some((one) => `!${source}/`.startsWith(`${one}/`)))
       throw new Error(`.dockerignore keeps out ${source}`)
     const path = join(origin, source)
     const isInto = destination.endsWith('/') && statSync(path).isFile()

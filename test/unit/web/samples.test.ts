@@ -1,29 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import fc from 'fast-check'
 
-type Samples = Record<'BODY' | 'SECRET' | 'SIGNATURE', string> & {
-  VERIFY_SAMPLES: { language: string; program: string }[]
-}
+type Samples = Record<'BODY' | 'SECRET' | 'SIGNATURE', string>
 type Request = { method: string; url: string; headers: Record<string, string>; body: string }
 type Curl = { shellQuoted: (text: string) => string; curlCommand: (request: Request) => string }
 
 /** Both run in browsers; their types are checked there. */
 const moduleOf = (path: string): string => new URL(`../../../src/web/pages/${path}`, import.meta.url).href
-const { BODY, SECRET, SIGNATURE, VERIFY_SAMPLES } = (await import(moduleOf('docs/samples.js'))) as Samples
+const { BODY, SECRET, SIGNATURE } = (await import(moduleOf('docs/request.js'))) as Samples
 const { shellQuoted, curlCommand } = (await import(moduleOf('app/lib/curl.js'))) as Curl
 
-const read = (name: string): string =>
-  readFileSync(new URL(`../../../docs/verify/${name}`, import.meta.url), 'utf8')
-
 describe('the samples of /docs', () => {
-  it('are the tested programs of docs/verify', () => {
-    const files = ['node.mjs', 'python.py', 'go/main.go', 'Verify.java']
-    expect(VERIFY_SAMPLES.map(({ program }) => `${program}\n`)).to.deep.equal(files.map(read))
-  })
-
   it('show a delivery whose signature is right', () => {
     expect(SIGNATURE).to.equal(`sha256=${createHmac('sha256', SECRET).update(BODY).digest('hex')}`)
   })

@@ -81,8 +81,8 @@ async function start(session) {
     api,
     times: createTimes(session.organisation.timeZone),
     ...screen.parts,
-    go(search) {
-      history.pushState(null, '', `${location.pathname}${search}`)
+    go(link) {
+      history.pushState(null, '', link)
       showAddressed(started)
     },
     async signOut() {
@@ -100,7 +100,7 @@ async function start(session) {
  * @param {App} shown
  */
 function showAddressed(shown) {
-  screen.show(createView(shown, new URLSearchParams(location.search)))
+  screen.show(createView(shown))
   queueMicrotask(() => {
     scrollTo(0, 0)
     screen.root.querySelector('h1')?.focus()
@@ -116,7 +116,7 @@ screen.root.addEventListener('click', (event) => {
   if (pathname !== location.pathname) return
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return
   event.preventDefault()
-  app.go(search)
+  app.go(`${pathname}${search}`)
 })
 addEventListener('popstate', () => {
   if (app !== null) showAddressed(app)

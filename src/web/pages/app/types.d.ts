@@ -26,6 +26,11 @@ import type { SessionSchema } from '../../../http/schemas/session.ts'
 import type { createApi } from './lib/api.js'
 import type { createTimes } from './lib/times.js'
 
+declare global {
+  /** Programs that verify a signature, which the bundle has from docs/verify. */
+  const VERIFY_SAMPLES: readonly { language: string; program: string }[]
+}
+
 /** The answers of the API, typed by its schemas. */
 export type Problem = Static<typeof ProblemSchema>
 /** A member as a question names it. */
@@ -84,9 +89,9 @@ export type Times = ReturnType<typeof createTimes>
 /** A part of the page with a state of its own. `stop` ends what it keeps asking for. */
 export type View = { title: string; render(): Template; stop?: () => void }
 
-/** A tab of a webhook's page: refreshed each time the webhook was asked for. */
+/** A tab of a webhook's page: refreshed each time the webhook was asked for, unless it reads by itself. */
 export type Tab = {
-  refresh(webhook: Overview): Promise<void>
+  refresh?: (webhook: Overview) => Promise<void>
   render(webhook: Overview, refresh: () => Promise<void>): Template
   stop?: () => void
 }
@@ -105,8 +110,8 @@ export type App = {
   times: Times
   /** Shows the state as it is now; many calls make one rendering. */
   update: () => void
-  /** Shows another view of this page, such as `?webhook=…`. */
-  go(search: string): void
+  /** Shows another view of this page, such as `/developer?webhook=…`. */
+  go(link: string): void
   openDialog(content: DialogContent): void
   closeDialog(): void
   /** Shows a short message, also to screen readers. */

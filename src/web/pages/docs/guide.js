@@ -2,7 +2,7 @@ import { html, nothing } from '../app/lib/html.js'
 import { selectField } from '../app/parts/filter-fields.js'
 import { renderCode } from './code.js'
 import { problemsOf, resolved } from './document.js'
-import { BODY, SECRET, SIGNATURE, VERIFY_SAMPLES } from './samples.js'
+import { BODY, SECRET, SIGNATURE } from './request.js'
 import { inCode, renderSchema } from './schema.js'
 
 /** @import { Template } from '../app/types.d.ts' */

@@ -10,6 +10,9 @@ import { chosenVariant } from './variants.js'
 /** @import { Answer, Document, Entry, Parameter } from './document.js' */
 /** @import { Page } from './try-it.js' */
 
+/** @type {Readonly<Record<string, string>>} */
+const TONES = { GET: 'busy', POST: 'good', PATCH: 'warn', DELETE: 'bad' }
+
 /**
  * One operation; closed until it is opened.
  * @param {Document} document
@@ -25,7 +28,7 @@ export function renderOperation(document, entry, isOpen, page) {
   const filled = exampleRequest(entry, page.organisationId, body?.variant.example)
   return html`<details class="operation card" id=${operationId} ?open=${isOpen}>
     <summary>
-      <span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code>
+      <span class="method ${TONES[method] ?? ''}">${method}</span> <code>${path}</code>
       <span class="faint">${inCode(summary)}</span>
     </summary>
     ${description === undefined ? nothing : html`<p>${inCode(description)}</p>`}

@@ -34,7 +34,9 @@ export function renderTryIt(entry, page, example, variant) {
       To try it here, <a href="/developer">sign in to the developer area</a> with your key, then reload this
       page.
     </p>`
-  const trial = trialOf(`${operationId} ${variant}`, example)
+  const name = `${operationId} ${variant}`
+  const trial = trials.get(name) ?? { filled: example, answer: '', isSending: false }
+  trials.set(name, trial)
   const { filled, answer, isSending } = trial
   return html`<form
     class="try"
@@ -82,19 +84,6 @@ export function renderTryIt(entry, page, example, variant) {
     </p>
     ${answer === '' ? nothing : html`<pre tabindex="0" class="wrap" role="status">${answer}</pre>`}
   </form>`
-}
-
-/**
- * @param {string} name
- * @param {Filled} example
- * @returns {Trial}
- */
-function trialOf(name, example) {
-  const known = trials.get(name)
-  if (known !== undefined) return known
-  const trial = { filled: example, answer: '', isSending: false }
-  trials.set(name, trial)
-  return trial
 }
 
 /**

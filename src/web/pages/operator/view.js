@@ -33,6 +33,12 @@ const LISTS = {
 }
 
 /**
+ * The list that an address names, or the first one.
+ * @param {{ state?: string }} query
+ */
+const stateOf = ({ state = '' }) => (state in LISTS ? state : 'failing')
+
+/**
  * All organisations at a glance, and their webhooks that need attention, in one list for each state.
  * @param {OperatorApp} app
  * @returns {View}
@@ -40,15 +46,15 @@ const LISTS = {
 export function createOperatorView(app) {
   /** @type {OperatorOverview | null} */
   let overview = null
-  const parameters = new URLSearchParams(location.search)
-  const wanted = parameters.get('state') ?? ''
-  parameters.set('state', wanted in LISTS ? wanted : 'failing')
   /**
    * @param {Record<string, string>} query
    * @returns {Promise<OperatorWebhooks>}
    */
-  const load = (query) => app.ask('GET', `/api/operator/webhooks?${new URLSearchParams(query).toString()}`)
-  const listing = createListing(app, ['state'], load, parameters)
+  const load = (query) => {
+    const search = new URLSearchParams({ ...query, state: stateOf(query) })
+    return app.ask('GET', `/api/operator/webhooks?${search.toString()}`)
+  }
+  const listing = createListing(app, ['state'], load)
   const polling = poll(
     app,
     async () => {
@@ -72,7 +78,7 @@ export function createOperatorView(app) {
     title: 'Operator',
     stop: polling.stop,
     render() {
-      const state = listing.filter.state
+      const state = stateOf(listing.filter)
       return html`${renderHeading('All organisations')} ${staleNote(app, polling.answers)}
         ${overview === null ? nothing : facts(overview)}
         <nav class="tabs" aria-label="Webhooks by state">

@@ -10,3 +10,11 @@ export const BRAND = {
   name: document.querySelector('meta[name="application-name"]')?.getAttribute('content') ?? '',
   logo: document.querySelector('link[rel="icon"]')?.getAttribute('href') ?? '',
 }
+
+/**
+ * @param {string} selector
+ * @returns {HTMLElement | null}
+ */
+export function element(selector) {
+  return document.querySelector(selector)
+}

@@ -1,12 +1,25 @@
 /** @import { Session } from '../types.d.ts' */
 
 /**
+ * A view that belongs to no single webhook, as an address names it; the list of webhooks where it names none.
+ * @typedef {'' | 'events' | 'catalogue' | 'audit' | 'retries' | 'api-keys' | 'live' | 'notifications'} Place
+ */
+
+/**
+ * Those of the parameters that are not empty.
+ * @param {Record<string, string>} parameters
+ * @returns {Record<string, string>}
+ */
+export function given(parameters) {
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value !== ''))
+}
+
+/**
  * The address of a view; what is empty is left out.
  * @param {Record<string, string>} parameters
  */
 function linkTo(parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== '')
-  const query = new URLSearchParams(given).toString()
+  const query = new URLSearchParams(given(parameters)).toString()
   return query === '' ? '/developer' : `/developer?${query}`
 }
 
@@ -29,31 +42,17 @@ export const deliveriesLink = (webhookId, filter = {}) =>
  */
 export const deliveryLink = (webhookId, deliveryId) => linkTo({ webhook: webhookId, delivery: deliveryId })
 
-/** @param {Record<string, string>} [filter] */
-export const eventsLink = (filter = {}) => linkTo({ view: 'events', ...filter })
-
-/** @param {string} eventId */
-export const eventLink = (eventId) => linkTo({ view: 'events', event: eventId })
-
-/** @param {Record<string, string>} [filter] */
-export const catalogueLink = (filter = {}) => linkTo({ view: 'catalogue', ...filter })
-
-/** @param {Record<string, string>} [filter] */
-export const auditLink = (filter = {}) => linkTo({ view: 'audit', ...filter })
-
-export const liveLink = () => linkTo({ view: 'live' })
-
-export const retryJobsLink = () => linkTo({ view: 'retries' })
-
-export const apiKeysLink = () => linkTo({ view: 'api-keys' })
-
-export const notificationsLink = () => linkTo({ view: 'notifications' })
+/**
+ * @param {Place} view
+ * @param {Record<string, string>} [parameters]
+ */
+export const placeLink = (view, parameters = {}) => linkTo({ view, ...parameters })
 
 /**
- * The query of an address, for `app.go`.
- * @param {string} link
+ * Returns a parameter of the page's address; empty without it.
+ * @param {string} name
  */
-export const searchOf = (link) => new URL(link, location.href).search
+export const addressed = (name) => new URLSearchParams(location.search).get(name) ?? ''
 
 /**
  * Keeps a parameter of the view that is shown in its address, without a new entry in the history.

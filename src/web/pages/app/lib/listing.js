@@ -1,4 +1,4 @@
-import { addressWith } from './links.js'
+import { addressed, addressWith, given } from './links.js'
 import { createAnswers } from './poll.js'
 
 /** @import { App } from '../types.d.ts' */
@@ -25,21 +25,14 @@ const LONG_SEARCH_EVERY_MS = 15_000
  * @param {Pick<App, 'update'>} app
  * @param {readonly N[]} names parameters of the filter
  * @param {(query: Record<string, string>) => Promise<{ data: T[], nextCursor: string | null, searchedUntil?: string | null }>} load
- * @param {URLSearchParams} [parameters] of the address
  * @param {number} [pageSize]
  */
-export function createListing(
-  app,
-  names,
-  load,
-  parameters = new URLSearchParams(location.search),
-  pageSize = PAGE_SIZE,
-) {
+export function createListing(app, names, load, pageSize = PAGE_SIZE) {
   let filter = /** @type {Record<N, string>} */ (
-    Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? '']))
+    Object.fromEntries(names.map((name) => [name, addressed(name)]))
   )
   /** The cursors of the pages up to the one that is shown. */
-  let trail = trailOf(parameters.get(CURSOR))
+  let trail = trailOf(addressed(CURSOR))
   /** @type {T[] | null} */
   let rows = null
   /** Of the page whose rows these are. */
@@ -159,17 +152,12 @@ export function createListing(
 }
 
 /**
- * @param {string | null} cursor
+ * @param {string} cursor
  * @returns {string[]}
  */
 function trailOf(cursor) {
-  if (cursor === null) return []
+  if (cursor === '') return []
   /** @type {unknown} */
   const kept = history.state
   return Array.isArray(kept) && kept.at(-1) === cursor ? kept.map(String) : [cursor]
-}
-
-/** @param {Record<string, string>} filter */
-function given(filter) {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ''))
 }

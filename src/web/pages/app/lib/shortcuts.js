@@ -1,3 +1,5 @@
+import { element } from './html.js'
+
 /** Kept in this browser, where it keeps anything. */
 const STORED = 'posthorn.shortcuts'
 const OFF = 'off'
@@ -125,12 +127,4 @@ function focusSearch() {
 function visible(selector) {
   const fields = /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll(selector))
   return [...fields].find((field) => field.checkVisibility())
-}
-
-/**
- * @param {string} selector
- * @returns {HTMLElement | null}
- */
-function element(selector) {
-  return document.querySelector(selector)
 }

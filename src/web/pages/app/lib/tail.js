@@ -36,7 +36,8 @@ export function createTail() {
       const isOverrun = newestId !== '' && read.length === TAIL_SIZE && (read.at(-1)?.id ?? '') > newestId
       if (isOverrun) missedAt = Date.now()
       latest = read
-      newestId = maxOf(newestId, read[0]?.id ?? '')
+      const [newest = { id: '' }] = read
+      if (newest.id > newestId) newestId = newest.id
       if (pause === null) return
       const { after, arrived } = pause
       for (const { id } of read) if (id > after && arrived.size < MAX_COUNTED) arrived.add(id)
@@ -53,12 +54,4 @@ export function createTail() {
           : null
     },
   }
-}
-
-/**
- * @param {string} one
- * @param {string} other
- */
-function maxOf(one, other) {
-  return one > other ? one : other
 }

@@ -1,30 +1,31 @@
 import { html } from './html.js'
+import { formatter } from './zoned-time.js'
 
 /** @import { Template } from '../types.d.ts' */
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
 
 /** What is due begins within this time, unless it has to wait for something. */
-const OVERDUE_AFTER = 15 * SECOND
+const OVERDUE_AFTER = 15 * SECOND_MS
 
 /**
  * Formats times in the browser's locale and the organisation's zone, with the exact instant in UTC in the tooltip.
  * @param {string} timeZone
  */
 export function createTimes(timeZone) {
-  const full = formatter(timeZone, {
+  const full = formatter(undefined, timeZone, {
     day: 'numeric',
     month: 'short',
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
   })
-  const hour = formatter(timeZone, { hour: '2-digit', minute: '2-digit' })
-  const clock = formatter(timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-  const day = formatter(timeZone, { day: 'numeric', month: 'short' })
+  const hour = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit' })
+  const clock = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+  const day = formatter(undefined, timeZone, { day: 'numeric', month: 'short' })
 
   /**
    * @param {string} iso
@@ -47,7 +48,7 @@ export function createTimes(timeZone) {
      */
     ago(iso) {
       const age = Date.now() - Date.parse(iso)
-      return element(iso, age > DAY ? full.format(new Date(iso)) : agoInWords(age))
+      return element(iso, age > DAY_MS ? full.format(new Date(iso)) : agoInWords(age))
     },
     /**
      * `in 4:59`, to the second; `overdue for 3 minutes` after it.
@@ -64,7 +65,7 @@ export function createTimes(timeZone) {
      * @param {string} iso
      * @returns {Template}
      */
-    short: (iso) => element(iso, (Date.now() - Date.parse(iso) > DAY ? day : hour).format(new Date(iso))),
+    short: (iso) => element(iso, (Date.now() - Date.parse(iso) > DAY_MS ? day : hour).format(new Date(iso))),
     /**
      * `10:02:11`
      * @param {number} ms
@@ -75,19 +76,6 @@ export function createTimes(timeZone) {
      * @param {string} iso
      */
     hour: (iso) => hour.format(new Date(iso)),
-  }
-}
-
-/**
- * @param {string} timeZone
- * @param {Intl.DateTimeFormatOptions} options
- */
-function formatter(timeZone, options) {
-  try {
-    return new Intl.DateTimeFormat(undefined, { ...options, timeZone })
-  } catch {
-    // A zone that the server knows and this browser does not.
-    return new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' })
   }
 }
 
@@ -103,7 +91,7 @@ export function isOverdue(iso) {
 
 /** @param {number} ms */
 function agoInWords(ms) {
-  if (ms < 5 * SECOND) return 'just now'
+  if (ms < 5 * SECOND_MS) return 'just now'
   return `${duration(ms)} ago`
 }
 
@@ -113,14 +101,14 @@ function agoInWords(ms) {
  */
 export function duration(ms) {
   for (const [unit, name] of /** @type {const} */ ([
-    [DAY, 'day'],
-    [HOUR, 'hour'],
-    [MINUTE, 'minute'],
+    [DAY_MS, 'day'],
+    [HOUR_MS, 'hour'],
+    [MINUTE_MS, 'minute'],
   ])) {
     const count = Math.floor(ms / unit)
-    if (count > (unit === DAY ? 1 : 0)) return plural(count, name)
+    if (count > (unit === DAY_MS ? 1 : 0)) return plural(count, name)
   }
-  return plural(Math.max(0, Math.floor(ms / SECOND)), 'second')
+  return plural(Math.max(0, Math.floor(ms / SECOND_MS)), 'second')
 }
 
 /**
@@ -128,7 +116,7 @@ export function duration(ms) {
  * @param {number} ms
  */
 function countdown(ms) {
-  const seconds = Math.ceil(ms / SECOND)
+  const seconds = Math.ceil(ms / SECOND_MS)
   const parts = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60), seconds % 60]
   const shown = parts[0] === 0 ? parts.slice(1) : parts
   return shown.map((part, index) => (index === 0 ? String(part) : String(part).padStart(2, '0'))).join(':')
@@ -139,11 +127,11 @@ function countdown(ms) {
  * @param {number} ms
  */
 export function milliseconds(ms) {
-  if (ms >= MINUTE) return duration(ms)
-  if (ms < SECOND) return `${String(ms)} ms`
-  const digits = ms < 10 * SECOND ? 1 : 0
+  if (ms >= MINUTE_MS) return duration(ms)
+  if (ms < SECOND_MS) return `${String(ms)} ms`
+  const digits = ms < 10 * SECOND_MS ? 1 : 0
   const seconds = { minimumFractionDigits: digits, maximumFractionDigits: digits }
-  return `${(ms / SECOND).toLocaleString(undefined, seconds)} s`
+  return `${(ms / SECOND_MS).toLocaleString(undefined, seconds)} s`
 }
 
 /**
@@ -159,10 +147,11 @@ export function share(part, whole) {
 }
 
 /**
+ * `1 delivery`, `2 deliveries`, `2 days`
  * @param {number} count
  * @param {string} noun
- * @param {string} [many]
  */
-export function plural(count, noun, many = noun.replace(/y$/, 'ie') + 's') {
-  return `${count.toLocaleString()} ${count === 1 ? noun : many}`
+export function plural(count, noun) {
+  const words = count === 1 ? noun : `${noun.replace(/(?<!a)y$/, 'ie')}s`
+  return `${count.toLocaleString()} ${words}`
 }

@@ -28,8 +28,11 @@ export function toInstant(local, timeZone) {
  * @param {string} timeZone
  */
 function wallClock(ms, timeZone) {
+  const [number, two] = /** @type {const} */ (['numeric', '2-digit'])
+  /** @type {Intl.DateTimeFormatOptions} */
+  const form = { year: number, month: two, day: two, hour: two, minute: two, second: two, hourCycle: 'h23' }
   const fields = Object.fromEntries(
-    formatter(timeZone)
+    formatter('en', timeZone, form)
       .formatToParts(ms)
       .map(({ type, value }) => [type, value]),
   )
@@ -37,15 +40,16 @@ function wallClock(ms, timeZone) {
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) + (ms % 1_000)
 }
 
-/** @param {string} timeZone */
-function formatter(timeZone) {
-  const [number, two] = /** @type {const} */ (['numeric', '2-digit'])
-  /** @type {Intl.DateTimeFormatOptions} */
-  const form = { year: number, month: two, day: two, hour: two, minute: two, second: two, hourCycle: 'h23' }
+/**
+ * @param {string | undefined} locale the browser's where none is given
+ * @param {string} timeZone
+ * @param {Intl.DateTimeFormatOptions} form
+ */
+export function formatter(locale, timeZone, form) {
   try {
-    return new Intl.DateTimeFormat('en', { ...form, timeZone })
+    return new Intl.DateTimeFormat(locale, { ...form, timeZone })
   } catch {
     // A zone that the server knows and this browser does not.
-    return new Intl.DateTimeFormat('en', { ...form, timeZone: 'UTC' })
+    return new Intl.DateTimeFormat(locale, { ...form, timeZone: 'UTC' })
   }
 }

@@ -1,6 +1,6 @@
 import { html, svg } from '../lib/html.js'
 import { deliveriesLink } from '../lib/links.js'
-import { plural } from '../lib/times.js'
+import { HOUR_MS, plural } from '../lib/times.js'
 
 /** @import { Activity, App, Template, Times } from '../types.d.ts' */
 
@@ -11,8 +11,6 @@ const STEP = 12
 const BAR = 9
 /** The minimum height of a bar with a count, so that it is visible next to large ones. */
 const LEAST = 1.5
-
-const HOUR_MS = 3_600_000
 
 /** @param {number} bucketMs */
 function unitOf(bucketMs) {
@@ -87,9 +85,7 @@ const SPARK = { height: 18, step: 4, bar: 3 }
  * @returns {Template}
  */
 export function renderSparkline(hours) {
-  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
-    hours.reduce((total, hour) => total + hour[name], 0)
-  const [succeeded, failed] = [sum('succeeded'), sum('failed')]
+  const { succeeded, failed } = sumOf(hours)
   const words = `${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')} in 24 hours`
   const max = Math.max(...hours.map((hour) => hour.succeeded + hour.failed))
   const { height, step, bar } = SPARK
@@ -112,6 +108,13 @@ export function renderSparkline(hours) {
       <line class="base" x1="0" x2=${width} y1=${height + 0.5} y2=${height + 0.5} />
     </svg>
     ${isEmpty ? html`<span class="none">none sent</span>` : ''}`
+}
+
+/** @param {readonly Bucket[]} buckets */
+export function sumOf(buckets) {
+  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
+    buckets.reduce((total, bucket) => total + bucket[name], 0)
+  return { succeeded: sum('succeeded'), failed: sum('failed') }
 }
 
 /** @param {Bucket} hour */

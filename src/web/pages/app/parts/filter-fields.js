@@ -1,11 +1,10 @@
 import { html, nothing } from '../lib/html.js'
+import { HOUR_MS } from '../lib/times.js'
 import { toInstant, toLocalTime } from '../lib/zoned-time.js'
 
 /** @import { App, Template } from '../types.d.ts' */
 
 /** @typedef {(changes: Record<string, string>) => void} Change */
-
-const HOUR_MS = 3_600_000
 
 /**
  * Applies what was entered once the field is left or Enter is pressed, and only if it is valid.

@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { keepInAddress } from '../lib/links.js'
+import { addressed, keepInAddress } from '../lib/links.js'
 
 /** @import { App } from '../types.d.ts' */
 
@@ -9,11 +9,10 @@ const SEARCH = 'q'
 /**
  * A field that finds rows as the user types, and keeps the search in the address.
  * @param {Pick<App, 'update'>} app
- * @param {URLSearchParams} parameters
  * @param {{ label: string, placeholder: string }} words
  */
-export function createFinder(app, parameters, { label, placeholder }) {
-  let search = parameters.get(SEARCH) ?? ''
+export function createFinder(app, { label, placeholder }) {
+  let search = addressed(SEARCH)
   /** @param {Event} event */
   const find = (event) => {
     search = /** @type {HTMLInputElement} */ (event.currentTarget).value

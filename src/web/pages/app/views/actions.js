@@ -1,6 +1,6 @@
 import { isTransient } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
-import { retryJobsLink } from '../lib/links.js'
+import { placeLink } from '../lib/links.js'
 import { forgetJob, recallJob, rememberJob } from '../lib/running-jobs.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
@@ -257,6 +257,6 @@ function progress(job) {
   return html`${renderProgress(job)}
     <p class="hint">
       ${job.state === 'done' ? '' : 'It continues when you close this.'}
-      <a href=${retryJobsLink()}>All retry jobs</a> keep their outcome for 30 days.
+      <a href=${placeLink('retries')}>All retry jobs</a> keep their outcome for 30 days.
     </p>`
 }

@@ -1,8 +1,8 @@
 import { html, nothing } from '../lib/html.js'
-import { keepInAddress } from '../lib/links.js'
+import { addressed, keepInAddress } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { milliseconds, plural, share } from '../lib/times.js'
-import { renderChart } from '../parts/chart.js'
+import { renderChart, sumOf } from '../parts/chart.js'
 import { renderFailures } from '../parts/failures.js'
 import { staleNote } from '../parts/problem.js'
 
@@ -18,7 +18,7 @@ const RANGES = { '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' 
 
 /** @returns {ActivityRange} */
 function addressedRange() {
-  const wanted = new URLSearchParams(location.search).get(RANGE)
+  const wanted = addressed(RANGE)
   return wanted === '1h' || wanted === '7d' ? wanted : '24h'
 }
 
@@ -92,9 +92,7 @@ export function createActivity(app, webhookId) {
  */
 function body(app, webhookId, activity) {
   const { buckets, isCapped, p95DurationMs, firstAttempt } = activity
-  const sum = (/** @type {'succeeded' | 'failed'} */ name) =>
-    buckets.reduce((total, bucket) => total + bucket[name], 0)
-  const [succeeded, failed] = [sum('succeeded'), sum('failed')]
+  const { succeeded, failed } = sumOf(buckets)
   const { count, p50Ms, p99Ms } = firstAttempt
   return html`<p class="legend">
       <span class="good-dot">${plural(succeeded, 'successful attempt')}</span>

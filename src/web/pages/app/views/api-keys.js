@@ -1,4 +1,5 @@
 import { html, nothing } from '../lib/html.js'
+import { DAY_MS } from '../lib/times.js'
 import { loading, renderHeading } from '../parts/listing.js'
 import { copyButton } from '../parts/payload.js'
 import { createTask, openConfirm } from '../parts/dialog.js'
@@ -6,8 +7,6 @@ import { inWords, problemNote } from '../parts/problem.js'
 import { ACTION, renderTable } from '../parts/table.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
-
-const DAY_MS = 86_400_000
 
 /** How long a new key may be valid, in days. */
 const VALIDITIES = [30, 90, 365]

@@ -1,6 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
-import { auditLink, deliveryLink, webhookLink } from '../lib/links.js'
+import { deliveryLink, placeLink, webhookLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { nameOf } from '../parts/address.js'
 import { selectField } from '../parts/filter-fields.js'
@@ -14,17 +14,16 @@ const PAGE_SIZE = 50
 /**
  * Who did what, newest first, in pages; of one webhook where the address names one.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createAuditView(app, parameters) {
+export function createAuditView(app) {
   const names = /** @type {const} */ (['webhookId', 'memberId', 'action'])
   /** @param {Record<string, string>} query */
   const load = async (query) => {
     const [page] = await Promise.all([app.api.audit(query), nameWebhooks(app)])
     return page
   }
-  const listing = createListing(app, names, load, parameters, PAGE_SIZE)
+  const listing = createListing(app, names, load, PAGE_SIZE)
   listing.refresh().catch(() => undefined)
 
   return {
@@ -35,7 +34,7 @@ export function createAuditView(app, parameters) {
         'Audit',
         filter.webhookId === ''
           ? 'Every management action and every access to a secret, newest first.'
-          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${auditLink()}>Show all</a>`,
+          : html`Of ${webhookName(app, filter.webhookId)} only. <a href=${placeLink('audit')}>Show all</a>`,
       )}
       ${renderFilter(app, filter, rows ?? [], change)}
       ${renderListing(app, listing, {

@@ -1,7 +1,7 @@
 import { renderSchema } from '../../docs/schema.js'
 import { renderHeading } from '../parts/listing.js'
 import { html, nothing, repeat } from '../lib/html.js'
-import { keepInAddress } from '../lib/links.js'
+import { addressed, keepInAddress } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { nameOf } from '../parts/address.js'
 import { createTask } from '../parts/dialog.js'
@@ -20,15 +20,14 @@ const KEY = 'key'
 /**
  * Every event key: what it means, who may see it, its schema and an example, which can be sent as a test.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createCatalogueView(app, parameters) {
-  const finder = createFinder(app, parameters, {
+export function createCatalogueView(app) {
+  const finder = createFinder(app, {
     label: 'Search event keys',
     placeholder: 'Key, meaning or permission',
   })
-  let open = parameters.get(KEY) ?? ''
+  let open = addressed(KEY)
   let isShown = false
   const mayTest = may(app.session, MANAGE)
   const task = createTask(app)

@@ -3,12 +3,11 @@ import { createListing } from '../lib/listing.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { createExportButton } from '../parts/export-button.js'
 import { renderListing } from '../parts/listing.js'
-import { createSidePanel } from '../parts/side-panel.js'
 import { createBulkActions } from './bulk-actions.js'
-import { createDeliveryView } from './delivery.js'
 import { createDeliveryFilter, DELIVERY_FILTER } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
 import { createReplays } from './replays.js'
+import { createSidePanel } from './side-panel.js'
 
 /** @import { App } from '../types.d.ts' */
 
@@ -23,7 +22,7 @@ export function createDeliveries(app, webhookId) {
   const renderExport = createExportButton(app, 'delivery', (query) => app.api.deliveryLines(webhookId, query))
   const refreshRows = () => listing.refresh().catch(() => undefined)
   const bulk = createBulkActions(app, webhookId, listing, refreshRows)
-  const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
+  const panel = createSidePanel(app)
   const selection = may(app.session, MANAGE) ? bulk : null
   const table = createDeliveryTable(app, webhookId, selection, refreshRows, panel)
   const replays = createReplays(app, webhookId)

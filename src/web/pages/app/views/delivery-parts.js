@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveryLink, eventLink, searchOf, workflowLink } from '../lib/links.js'
+import { deliveryLink, placeLink, workflowLink } from '../lib/links.js'
 import { retryInWords } from './retry-preview.js'
 import { copyButton } from '../parts/payload.js'
 import { openConfirm } from '../parts/dialog.js'
@@ -48,7 +48,7 @@ export function renderIds(app, { id, webhookId, eventId, traceId }) {
     <h2>Ids</h2>
     <dl class="pairs ids">
       ${idRow(app, html`Delivery, sent as <code>X-Webhook-Event-ID</code>`, 'delivery id', id)}
-      ${idRow(app, 'Event', 'event id', eventId, eventLink(eventId))}
+      ${idRow(app, 'Event', 'event id', eventId, placeLink('events', { event: eventId }))}
       ${idRow(app, 'Trace', 'trace id', traceId)} ${webhookIds(app, webhookId)}
       ${
         workflow === null
@@ -181,7 +181,7 @@ export function mainHeading(words) {
 export async function sendTest(app, webhookId, eventKey) {
   try {
     const { deliveryId } = await app.api.sendTest(webhookId, eventKey)
-    app.go(searchOf(deliveryLink(webhookId, deliveryId)))
+    app.go(deliveryLink(webhookId, deliveryId))
     app.showMessage('A test event is on its way.')
   } catch (error) {
     app.showMessage(inWords(error))

@@ -61,7 +61,7 @@ function whyNot(hold, lacking) {
  * @param {() => Promise<void>} refresh
  */
 async function offerToResume(app, webhook, refresh) {
-  const action = webhookAction(app, { ...webhook, name: nameOf(webhook) }, 'stopped')
+  const action = webhookAction(app, webhook, 'stopped')
   if ((await action.count()) > 0) openAction(app, action, refresh)
 }
 

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveryLink, eventsLink } from '../lib/links.js'
+import { deliveryLink, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { plural } from '../lib/times.js'
 import { createPayload } from '../parts/payload.js'
@@ -62,7 +62,7 @@ export function createEventView(app, eventId) {
     },
     stop: polling.stop,
     render: () =>
-      html`<p class="crumbs"><a href=${eventsLink()}>Events</a></p>
+      html`<p class="crumbs"><a href=${placeLink('events')}>Events</a></p>
         ${
           event === null
             ? renderMissing(app, polling.answers, { title: 'Event', refused: 'This event cannot be shown' })

@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { eventLink } from '../lib/links.js'
+import { placeLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { createExportButton } from '../parts/export-button.js'
@@ -17,12 +17,11 @@ const EVERY_MS = 3_000
 /**
  * The events of the organisation, newest first, and what became of their deliveries.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createEventsView(app, parameters) {
+export function createEventsView(app) {
   const names = /** @type {const} */ (['eventKey', 'since', 'until', 'search'])
-  const listing = createListing(app, names, app.api.events, parameters)
+  const listing = createListing(app, names, app.api.events)
   const renderFilter = createFilterPanel('Filter events')
   const renderExport = createExportButton(app, 'event', app.api.eventLines)
   const polling = poll(app, listing.refresh, EVERY_MS)
@@ -31,7 +30,8 @@ export function createEventsView(app, parameters) {
     {
       head: 'Event key',
       className: 'event-key',
-      cell: ({ id, eventKey }) => html`<a class="mono" href=${eventLink(id)}>${eventKey}</a>`,
+      cell: ({ id, eventKey }) =>
+        html`<a class="mono" href=${placeLink('events', { event: id })}>${eventKey}</a>`,
     },
     { head: 'Deliveries', className: 'counts', cell: ({ deliveries }) => renderCounts(deliveries) },
     {

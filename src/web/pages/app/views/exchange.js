@@ -82,7 +82,7 @@ export function createExchange(app, signedRequest) {
   function response(attempt, { payloadErased }) {
     const { durationMs, error, response: answer } = attempt
     return html`<p>${outcomeMark(attempt)} <span class="faint">after ${milliseconds(durationMs)}</span></p>
-      ${error === null ? nothing : html`<p class="error">${error}</p>`}
+      ${error === null ? nothing : html`<p class="bad">${error}</p>`}
       ${
         answer === null
           ? html`<p class="faint">

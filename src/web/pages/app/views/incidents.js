@@ -59,7 +59,7 @@ export function createIncidents(app, webhookId) {
 export function renderHold({ times }, { operatorHold }) {
   if (operatorHold === null) return nothing
   const { since, reason } = operatorHold
-  return html`<section class="banner slow" aria-label="Operator's hold">
+  return html`<section class="banner warn" aria-label="Operator's hold">
     <p><b>The operator holds this webhook since ${times.at(since)}</b>: ${reason}</p>
     <p>Nothing is sent to it, and it cannot be switched on, until the operator ends the hold.</p>
   </section>`
@@ -77,9 +77,9 @@ export function renderOpenIncident({ times }, webhook) {
   if (openIncident === null)
     return backlog === nothing
       ? nothing
-      : html`<section class="banner slow" aria-label="First attempts">${backlog}</section>`
+      : html`<section class="banner warn" aria-label="First attempts">${backlog}</section>`
   const { openedAt } = openIncident
-  return html`<section class="banner ${status === 'degraded' ? 'slow' : ''}" aria-label="Open incident">
+  return html`<section class="banner ${status === 'degraded' ? 'warn' : 'bad'}" aria-label="Open incident">
     <p>
       <b>${status === 'degraded' ? 'Some deliveries' : 'Deliveries'} fail since ${times.at(openedAt)}</b>, for
       ${duration(Date.now() - Date.parse(openedAt))}. ${whatRemains(waitingForRetry, permanentlyFailed)}

@@ -63,7 +63,7 @@ export function createLatestAttempt(app, webhookId) {
           <span class="key">${eventKey}</span> attempt ${number},
           ${app.times.ago(attemptedAt)}${statusCode === null ? nothing : html`, HTTP ${statusCode}`}${made === undefined ? nothing : html`, ${milliseconds(made.durationMs)}`}
         </p>
-        ${error === null ? nothing : html`<pre class="error wrap">${error}</pre>`}
+        ${error === null ? nothing : html`<pre class="bad wrap">${error}</pre>`}
         ${detail === null || detail.payloadText === null ? nothing : payload.render(detail.payloadText)}
         ${problem === '' ? nothing : html`<p class="hint">${problem}</p>`}
       </section>`

@@ -1,17 +1,16 @@
 import { html, nothing } from '../lib/html.js'
 import { followEvents } from '../lib/follow-events.js'
-import { deliveriesLink, eventsLink, keepInAddress } from '../lib/links.js'
+import { addressed, deliveriesLink, given, keepInAddress, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
 import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
 import { keyField } from '../parts/filter-fields.js'
 import { CRUMBS, loading, renderHeading } from '../parts/listing.js'
-import { createSidePanel } from '../parts/side-panel.js'
 import { staleNote } from '../parts/problem.js'
 import { mark } from '../parts/state-mark.js'
-import { createDeliveryView } from './delivery.js'
 import { stateField } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
+import { createSidePanel } from './side-panel.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 /** @import { Connection } from '../lib/follow-events.js' */
@@ -27,11 +26,10 @@ const READ_AFTER_EVENT_MS = 500
  * to read them, so that no gap of the stream is one of the list.
  * @param {App} app
  * @param {string | null} webhookId
- * @returns {{ refresh: () => Promise<void>, render: () => Template, stop: () => void }}
+ * @returns {{ render: () => Template, stop: () => void }}
  */
 export function createLive(app, webhookId) {
-  const parameters = new URLSearchParams(location.search)
-  const filter = { state: parameters.get('state') ?? '', eventKey: parameters.get('eventKey') ?? '' }
+  const filter = { state: addressed('state'), eventKey: addressed('eventKey') }
   const tail = createTail()
   let version = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -39,8 +37,7 @@ export function createLive(app, webhookId) {
 
   const read = async () => {
     const mine = version
-    const given = Object.entries(filter).filter(([, value]) => value !== '')
-    const query = { ...Object.fromEntries(given), limit: String(TAIL_SIZE) }
+    const query = { ...given(filter), limit: String(TAIL_SIZE) }
     const { data } = await (webhookId === null
       ? app.api.recentDeliveries(query)
       : app.api.deliveries(webhookId, query))
@@ -61,7 +58,7 @@ export function createLive(app, webhookId) {
     app.eventKeys.map(({ key }) => key),
     { onEvent, onChange: app.update },
   )
-  const panel = createSidePanel(app, (...ids) => createDeliveryView(app, ...ids, true))
+  const panel = createSidePanel(app)
   const table = createDeliveryTable(app, webhookId, null, polling.refresh, panel)
 
   /** @param {Partial<typeof filter>} changes */
@@ -79,8 +76,6 @@ export function createLive(app, webhookId) {
   }
 
   return {
-    // It reads by itself.
-    refresh: () => Promise.resolve(),
     stop: () => {
       clearTimeout(timer)
       stream.stop()
@@ -115,7 +110,7 @@ export function createLive(app, webhookId) {
     if (tail.missedAt === null) return nothing
     const link =
       webhookId === null
-        ? html`<a href=${eventsLink()}>All events</a>`
+        ? html`<a href=${placeLink('events')}>All events</a>`
         : html`<a href=${deliveriesLink(webhookId)}>All deliveries</a>`
     return html`<p class="hint">
       At ${app.times.clock(tail.missedAt)} more had come than is shown here. ${link}

@@ -1,7 +1,7 @@
 import { html, nothing, repeat } from '../lib/html.js'
-import { searchOf, webhookLink } from '../lib/links.js'
+import { webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
-import { plural } from '../lib/times.js'
+import { HOUR_MS, plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { keyField, rangeFields } from '../parts/filter-fields.js'
 import { renderProgress } from '../parts/job-progress.js'
@@ -9,8 +9,6 @@ import { inWords, problemNote } from '../parts/problem.js'
 import { createTask } from '../parts/dialog.js'
 
 /** @import { App, Overview, Replay, ReplayCount } from '../types.d.ts' */
-
-const HOUR_MS = 3_600_000
 
 /** The range that is proposed, and how long a replay is shown after it was requested. */
 const PROPOSED_MS = 24 * HOUR_MS
@@ -63,7 +61,7 @@ export function openReplay(app, webhook) {
     task.run(async () => {
       await app.api.replay(id, body(), requestId)
       app.closeDialog()
-      app.go(searchOf(webhookLink(id, 'deliveries')))
+      app.go(webhookLink(id, 'deliveries'))
     })
 
   app.openDialog({

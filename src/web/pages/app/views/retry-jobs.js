@@ -23,11 +23,10 @@ const MODES = {
 /**
  * The retry jobs of the organisation and what became of their deliveries, newest first.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createRetryJobsView(app, parameters) {
-  const listing = createListing(app, [], app.api.retryJobs, parameters)
+export function createRetryJobsView(app) {
+  const listing = createListing(app, [], app.api.retryJobs)
   const polling = poll(
     app,
     async () => {

@@ -1,8 +1,9 @@
 import { html } from '../lib/html.js'
-import { apiKeysLink, auditLink, catalogueLink, eventsLink, notificationsLink } from '../lib/links.js'
+import { addressed, placeLink } from '../lib/links.js'
 import { areShortcutsOn, SHORTCUTS, switchShortcuts } from '../lib/shortcuts.js'
 import { renderFrame } from '../parts/screen.js'
 
+/** @import { Place } from '../lib/links.js' */
 /** @import { App, Template, View } from '../types.d.ts' */
 
 /**
@@ -13,25 +14,22 @@ import { renderFrame } from '../parts/screen.js'
  */
 export function renderShell(app, view) {
   const { organisation, member } = app.session
-  const current = new URLSearchParams(location.search).get('view') ?? ''
+  const current = addressed('view')
   /**
-   * @param {string} place
-   * @param {string} link
+   * @param {Place} name
    * @param {string} words
    */
-  const place = (place, link, words) =>
-    html`<a href=${link} aria-current=${place === current ? 'page' : 'false'}>${words}</a>`
+  const place = (name, words) =>
+    html`<a href=${placeLink(name)} aria-current=${name === current ? 'page' : 'false'}>${words}</a>`
   return renderFrame(
     {
       home: '/developer',
-      places: html`${place('', '/developer', 'Webhooks')} ${place('events', eventsLink(), 'Events')}
-      ${place('catalogue', catalogueLink(), 'Catalogue')}
-      ${member.fullAccess ? place('audit', auditLink(), 'Audit') : ''}`,
+      places: html`${place('', 'Webhooks')} ${place('events', 'Events')} ${place('catalogue', 'Catalogue')}
+      ${member.fullAccess ? place('audit', 'Audit') : ''}`,
       who: organisation.name,
       of: member.name,
       label: `${organisation.name}, ${member.name}`,
-      account: html`${place('api-keys', apiKeysLink(), 'API keys')}
-      ${place('notifications', notificationsLink(), 'Notifications')}`,
+      account: html`${place('api-keys', 'API keys')} ${place('notifications', 'Notifications')}`,
       signOut: () => app.signOut(),
       timeZone: app.times.timeZone,
       help: html`<button type="button" class="quiet" @click=${() => openShortcutHelp(app)}>

@@ -54,7 +54,7 @@ export function createSignIn(form, { update, reason, onSignedIn }) {
       () =>
         html`<p class="faint">${form.purpose}</p>
           ${reason === '' ? '' : html`<p class="note" role="status">${reason}</p>`}
-          <form @submit=${submit}>
+          <form class="card" @submit=${submit}>
             <label for="key">${form.key}</label>
             <input
               id="key"

@@ -1,4 +1,4 @@
-import { BODY, EVENT_ID, SECRET, SIGNATURE, VERIFY_SAMPLES } from '../../docs/samples.js'
+import { BODY, EVENT_ID, SECRET, SIGNATURE } from '../../docs/request.js'
 import { html, nothing } from '../lib/html.js'
 import { selectField } from '../parts/filter-fields.js'
 import { copyButton } from '../parts/payload.js'

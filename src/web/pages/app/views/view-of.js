@@ -1,5 +1,5 @@
 import { html } from '../lib/html.js'
-import { isBesideList } from '../parts/side-panel.js'
+import { addressed } from '../lib/links.js'
 import { createApiKeysView } from './api-keys.js'
 import { createAuditView } from './audit.js'
 import { createCatalogueView } from './catalogue.js'
@@ -9,6 +9,7 @@ import { createEventsView } from './events.js'
 import { createRetryJobsView } from './retry-jobs.js'
 import { createLiveView } from './live.js'
 import { createNotificationsView } from './settings.js'
+import { isBesideList } from './side-panel.js'
 import { createWebhookList } from './webhook-list.js'
 import { createWebhookView } from './webhook.js'
 
@@ -17,17 +18,34 @@ import { createWebhookView } from './webhook.js'
 /**
  * The view that an address names: `?webhook=…`, which mails link to, `?webhook=…&delivery=…`, `?view=…`, or the list.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createView(app, parameters) {
-  const webhookId = parameters.get('webhook')
-  const deliveryId = parameters.get('delivery')
-  if (parameters.get('view') !== null) return createPlace(app, parameters)
-  if (webhookId === null) return createWebhookList(app, parameters)
-  return deliveryId === null || isBesideList(parameters)
-    ? createWebhookView(app, webhookId, parameters)
-    : createDeliveryView(app, webhookId, deliveryId)
+export function createView(app) {
+  const [webhookId, deliveryId] = [addressed('webhook'), addressed('delivery')]
+  const eventId = addressed('event')
+  switch (addressed('view')) {
+    case '':
+      if (webhookId === '') return createWebhookList(app)
+      return deliveryId === '' || isBesideList()
+        ? createWebhookView(app, webhookId)
+        : createDeliveryView(app, webhookId, deliveryId)
+    case 'events':
+      return eventId === '' ? createEventsView(app) : createEventView(app, eventId)
+    case 'catalogue':
+      return createCatalogueView(app)
+    case 'audit':
+      return createAuditView(app)
+    case 'retries':
+      return createRetryJobsView(app)
+    case 'api-keys':
+      return createApiKeysView(app)
+    case 'live':
+      return createLiveView(app)
+    case 'notifications':
+      return createNotificationsView(app)
+    default:
+      return UNKNOWN
+  }
 }
 
 /** Says that the address names no view. @type {View} */
@@ -39,31 +57,4 @@ const UNKNOWN = {
       <p>The address of this page is not one of the developer area.</p>
       <p><a href="/developer">All webhooks</a></p>
     </section>`,
-}
-
-/**
- * @param {App} app
- * @param {URLSearchParams} parameters
- * @returns {View}
- */
-function createPlace(app, parameters) {
-  const eventId = parameters.get('event')
-  switch (parameters.get('view')) {
-    case 'events':
-      return eventId === null ? createEventsView(app, parameters) : createEventView(app, eventId)
-    case 'catalogue':
-      return createCatalogueView(app, parameters)
-    case 'audit':
-      return createAuditView(app, parameters)
-    case 'retries':
-      return createRetryJobsView(app, parameters)
-    case 'api-keys':
-      return createApiKeysView(app)
-    case 'live':
-      return createLiveView(app)
-    case 'notifications':
-      return createNotificationsView(app)
-    default:
-      return UNKNOWN
-  }
 }

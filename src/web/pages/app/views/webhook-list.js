@@ -1,5 +1,5 @@
 import { BRAND, html, nothing, repeat } from '../lib/html.js'
-import { liveLink, retryJobsLink, searchOf, webhookLink } from '../lib/links.js'
+import { placeLink, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { plural } from '../lib/times.js'
@@ -20,11 +20,10 @@ const ACTIVITY_EVERY_MS = 60_000
 /**
  * Shows every webhook of the organisation and its state, one to a row, and refreshes them.
  * @param {App} app
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createWebhookList(app, parameters) {
-  const finder = createFinder(app, parameters, {
+export function createWebhookList(app) {
+  const finder = createFinder(app, {
     label: 'Search webhooks',
     placeholder: 'Name, URL, id or event key',
   })
@@ -46,7 +45,7 @@ export function createWebhookList(app, parameters) {
     ACTIVITY_EVERY_MS,
   )
   const mayManage = may(app.session, MANAGE)
-  const create = () => openWebhookForm(app, null, (id) => app.go(searchOf(webhookLink(id))))
+  const create = () => openWebhookForm(app, null, (id) => app.go(webhookLink(id)))
 
   return {
     title: 'Webhooks',
@@ -61,7 +60,7 @@ export function createWebhookList(app, parameters) {
         'Webhooks',
         webhooks === null ? '' : summary(webhooks),
         hasAny
-          ? html`${finder.render()} <a href=${liveLink()}>Live</a> ${mayManage ? buttons() : nothing}`
+          ? html`${finder.render()} <a href=${placeLink('live')}>Live</a> ${mayManage ? buttons() : nothing}`
           : nothing,
       )}
       ${staleNote(app, polling.answers)} ${webhooks === null ? loading(polling.answers) : nothing}
@@ -70,7 +69,7 @@ export function createWebhookList(app, parameters) {
   }
 
   function buttons() {
-    return html`<a href=${retryJobsLink()}>Retry jobs</a>
+    return html`<a href=${placeLink('retries')}>Retry jobs</a>
       <button type="button" @click=${() => openAction(app, forceAllAction(app), polling.refresh)}>
         Force retry all
       </button>

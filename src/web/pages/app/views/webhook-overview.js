@@ -1,9 +1,8 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveriesLink, retryJobsLink } from '../lib/links.js'
+import { deliveriesLink, placeLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { recallJob } from '../lib/running-jobs.js'
 import { duration } from '../lib/times.js'
-import { nameOf } from '../parts/address.js'
 import { ACTIONS, openAction, webhookAction } from './actions.js'
 import { createActivity } from './activity.js'
 import { webhookIds } from './delivery-parts.js'
@@ -63,7 +62,7 @@ function status(app, webhook, refresh) {
       ${fact('waiting', waitingForRetry, 'warn')} ${fact('failed', permanentlyFailed, 'bad')}
       ${fact('stopped', stopped)}
     </dl>
-    ${may(app.session, MANAGE) ? actions(app, { ...webhook, name: nameOf(webhook) }, refresh) : nothing}
+    ${may(app.session, MANAGE) ? actions(app, webhook, refresh) : nothing}
   </section>`
 }
 
@@ -92,6 +91,6 @@ function actions(app, webhook, refresh) {
     <button type="button" ?disabled=${!enabled} @click=${() => openReplay(app, webhook)}>
       Send past events
     </button>
-    <a href=${retryJobsLink()}>Retry jobs</a>
+    <a href=${placeLink('retries')}>Retry jobs</a>
   </div>`
 }

@@ -1,7 +1,7 @@
 import { html, nothing } from '../lib/html.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { address, nameOf } from '../parts/address.js'
-import { auditLink, catalogueLink } from '../lib/links.js'
+import { placeLink } from '../lib/links.js'
 import { openConfirm } from '../parts/dialog.js'
 import { webhookIds } from './delivery-parts.js'
 import { createSecret } from './secret.js'
@@ -18,7 +18,6 @@ import { openWebhookForm } from './webhook-form.js'
 export function createWebhookSettings(app, id) {
   const secret = createSecret(app, id)
   return {
-    refresh: () => Promise.resolve(),
     stop: secret.stop,
     render: (webhook, refresh) =>
       html`<div class="columns aside-first">
@@ -61,7 +60,7 @@ function webhookCard(app, webhook, refresh) {
       <dt>Changed</dt>
       <dd>
         ${app.times.at(webhook.updatedAt)}
-        ${app.session.member.fullAccess ? html`<a href=${auditLink({ webhookId: id })}>By whom</a>` : nothing}
+        ${app.session.member.fullAccess ? html`<a href=${placeLink('audit', { webhookId: id })}>By whom</a>` : nothing}
       </dd>
     </dl>
   </section>`
@@ -71,7 +70,7 @@ function webhookCard(app, webhook, refresh) {
 function eventKeys(keys) {
   if (keys[0] === '*') return 'All events, those to come too.'
   return html`<span class="keys"
-    >${keys.map((key) => html`<a class="key" href=${catalogueLink({ key })}>${key}</a> `)}</span
+    >${keys.map((key) => html`<a class="key" href=${placeLink('catalogue', { key })}>${key}</a> `)}</span
   >`
 }
 
@@ -107,7 +106,7 @@ function openDelete(app, webhook) {
     run: async () => {
       await app.api.remove(webhook.id)
       app.webhooks = null
-      app.go('')
+      app.go(placeLink(''))
       app.showMessage('Webhook deleted.')
     },
   })

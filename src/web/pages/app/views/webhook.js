@@ -1,5 +1,5 @@
 import { html, nothing } from '../lib/html.js'
-import { webhookLink } from '../lib/links.js'
+import { addressed, webhookLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { address, nameOf, shortAddress } from '../parts/address.js'
@@ -32,10 +32,9 @@ const TABS = [
 /** Parameters of the list of deliveries: a link from before there were tabs has one of them and no tab. */
 const OF_DELIVERIES = ['state', 'cursor']
 
-/** @param {URLSearchParams} parameters */
-function addressedTab(parameters) {
-  const isOld = OF_DELIVERIES.some((name) => parameters.has(name))
-  const name = parameters.get('tab') ?? (isOld ? 'deliveries' : '')
+function addressedTab() {
+  const isOld = addressed('tab') === '' && OF_DELIVERIES.some((name) => addressed(name) !== '')
+  const name = isOld ? 'deliveries' : addressed('tab')
   return TABS.find((tab) => tab.name === name)
 }
 
@@ -43,14 +42,13 @@ function addressedTab(parameters) {
  * One webhook: how it stands, what it did, and what can be done, in tabs.
  * @param {App} app
  * @param {string} id
- * @param {URLSearchParams} parameters
  * @returns {View}
  */
-export function createWebhookView(app, id, parameters) {
-  const addressed = addressedTab(parameters)
-  const tab = addressed?.create(app, id)
+export function createWebhookView(app, id) {
+  const shownTab = addressedTab()
+  const tab = shownTab?.create(app, id)
   // Elsewhere the room belongs to the tab: the heading says in short how the webhook stands.
-  const isOverview = addressed?.name === ''
+  const isOverview = shownTab?.name === ''
   const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
   let webhook = found()
   let isDeleted = false
@@ -60,14 +58,14 @@ export function createWebhookView(app, id, parameters) {
       app.webhooks = (await app.api.overview()).data
       webhook = found()
       isDeleted = webhook === null
-      if (webhook !== null) await tab?.refresh(webhook)
+      if (webhook !== null) await tab?.refresh?.(webhook)
     },
     EVERY_MS,
   )
 
   return {
     get title() {
-      return [addressed?.title ?? 'No such tab', webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
+      return [shownTab?.title ?? 'No such tab', webhook === null ? 'Webhook' : nameOf(webhook)].join(' · ')
     },
     stop() {
       polling.stop()
@@ -95,7 +93,7 @@ export function createWebhookView(app, id, parameters) {
     return html`<nav class="tabs" aria-label=${nameOf(shown)}>
       ${TABS.map(
         ({ name, title }) =>
-          html`<a href=${webhookLink(id, name)} aria-current=${name === addressed?.name ? 'page' : 'false'}
+          html`<a href=${webhookLink(id, name)} aria-current=${name === shownTab?.name ? 'page' : 'false'}
             >${title}</a
           >`,
       )}

@@ -1,35 +1,34 @@
-import { html, nothing } from '../lib/html.js'
-import { addressWith, deliveryLink } from '../lib/links.js'
+import { element, html, nothing } from '../lib/html.js'
+import { addressed, addressWith, deliveryLink } from '../lib/links.js'
+import { createDeliveryView } from './delivery.js'
 
 /** @import { App, Template, View } from '../types.d.ts' */
 
 /** From here on there is room for a list and, beside it, the detail of one of its rows. */
 const WIDE = matchMedia('(width >= 80rem)')
 
-/** @param {URLSearchParams} parameters */
-export function isBesideList(parameters) {
-  return WIDE.matches && parameters.has('delivery') && (parameters.has('tab') || parameters.has('view'))
+/** Whether the delivery that the address names is opened beside the list of a tab. */
+export function isBesideList() {
+  return WIDE.matches && addressed('tab') !== ''
 }
 
 /**
  * A list of deliveries and, in a wide window, the one that is opened beside it; both are in the address. In a narrow
  * window a delivery that is opened has the page for itself.
  * @param {App} app
- * @param {(webhookId: string, id: string) => View} createDetail
  */
-export function createSidePanel(app, createDetail) {
-  const parameters = new URLSearchParams(location.search)
-  const [addressedWebhook, addressed] = [parameters.get('webhook'), parameters.get('delivery')]
+export function createSidePanel(app) {
   /** @type {{ webhookId: string, id: string, detail: View } | null} */
   let shown = null
 
   /** @param {{ webhookId: string, id: string } | null} next */
   const show = (next) => {
     shown?.detail.stop?.()
-    shown = next === null ? null : { ...next, detail: createDetail(next.webhookId, next.id) }
+    shown = next === null ? null : { ...next, detail: createDeliveryView(app, next.webhookId, next.id, true) }
     app.update()
   }
-  if (addressedWebhook !== null && addressed !== null) show({ webhookId: addressedWebhook, id: addressed })
+  const [webhookId, id] = [addressed('webhook'), addressed('delivery')]
+  if (webhookId !== '' && id !== '') show({ webhookId, id })
 
   /**
    * Opening one adds an entry to the history, going to the next one does not: back leads to the list.
@@ -49,7 +48,7 @@ export function createSidePanel(app, createDetail) {
     if (event.isTrusted) setTimeout(() => element('.beside')?.focus())
   }
   const close = () => {
-    const isPlace = new URLSearchParams(location.search).has('view')
+    const isPlace = addressed('view') !== ''
     history.pushState(history.state, '', addressWith({ delivery: '', ...(isPlace && { webhook: '' }) }))
     element('.beside-list [aria-current="true"]')?.focus()
     show(null)
@@ -79,9 +78,3 @@ export function createSidePanel(app, createDetail) {
       </div>`,
   }
 }
-
-/**
- * @param {string} selector
- * @returns {HTMLElement | null}
- */
-const element = (selector) => document.querySelector(selector)
