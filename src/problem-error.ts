@@ -1,3 +1,9 @@
+import {
+  missingPermissions,
+  permissionsForSubscription,
+  type Grants,
+  type PermissionFor,
+} from './domain/permissions.ts'
 import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problems.ts'
 
 /**
@@ -5,11 +11,6 @@ import { PROBLEMS, type ProblemCode, type ProblemCodeOf } from './domain/problem
  * code, and a readable detail.
  */
 export type FieldError = { pointer: string; code: string; detail: string }
-
-/** The error of a field that names an event key which the catalogue lacks. */
-export function unknownEventKey(pointer: string): FieldError {
-  return { pointer, code: 'unknown_event_key', detail: 'There is no such event key.' }
-}
 
 /** A member as the user of a browser knows it. */
 export type NamedMember = {
@@ -52,13 +53,9 @@ export class ProblemError extends Error {
   }
 }
 
-export function unauthenticated(): ProblemError {
-  return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-api-key header.' })
-}
-
-/** As {@link unauthenticated}, for the routes that take an operator key only. */
-export function unauthenticatedOperator(): ProblemError {
-  return new ProblemError('unauthenticated', { detail: 'Send a valid key in the x-operator-key header.' })
+/** `header`: of the key that the route takes. */
+export function unauthenticated(header = 'x-api-key'): ProblemError {
+  return new ProblemError('unauthenticated', { detail: `Send a valid key in the ${header} header.` })
 }
 
 /** The same answer for what does not exist and for what belongs to another organisation. */
@@ -66,18 +63,23 @@ export function notFound(what: string): ProblemError {
   return new ProblemError('not_found', { detail: `No such ${what}.` })
 }
 
-/** The answer to a path that is none. */
-export function noSuchPath(): ProblemError {
-  return new ProblemError('not_found', {
-    detail: 'No such path. The API begins at /api/orgs/:orgId; /docs describes it.',
-  })
-}
-
-export function forbidden(missing: string[]): ProblemError {
-  return new ProblemError('missing_permission', {
+/** Throws 403 naming the permissions that the member lacks. */
+export function requirePermissions(grants: Grants, required: readonly string[]): void {
+  const missing = missingPermissions(grants, required)
+  if (missing.length === 0) return
+  throw new ProblemError('missing_permission', {
     detail: `This key's member lacks: ${missing.join(', ')}.`,
     missingPermissions: missing,
   })
+}
+
+/** Throws 403 unless the member may see every event with these keys (spec 4.1). */
+export function requireSubscriptionRights(
+  { permissionFor }: { permissionFor: PermissionFor },
+  grants: Grants,
+  eventKeys: readonly string[],
+): void {
+  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
 }
 
 /** Names the first errors only, so that a small request cannot cause a huge answer. */
@@ -129,18 +131,13 @@ export function unavailable(): ProblemError {
 }
 
 /** Nothing was published: by default since `PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. */
-export function overloaded(cause = 'Too many deliveries wait for their first attempt.'): ProblemError {
+export function overloaded(
+  cause = 'Too many deliveries wait for their first attempt.',
+  retryAfterSeconds = 5,
+): ProblemError {
   return new ProblemError('overloaded', {
     detail: `${cause} Nothing was published; try again later.`,
-    headers: { 'retry-after': '5' },
-  })
-}
-
-/** More payloads wait to be checked in a thread than fit into its queue. */
-export function checksOverloaded(): ProblemError {
-  return new ProblemError('overloaded', {
-    detail: 'Too many large payloads wait to be checked. Nothing was published; try again later.',
-    headers: { 'retry-after': '2' },
+    headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }
 

@@ -9,7 +9,7 @@ import {
   type ApiKeyRow,
 } from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
-import { findMember } from '../db/queries/organisations.ts'
+import { findMember, type WrittenApiKey } from '../db/queries/organisations.ts'
 import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
 import { newId } from '../ids.ts'
@@ -35,22 +35,37 @@ export function apiKeyPrefix(key: string): string {
   return key.slice(0, PREFIX_LENGTH)
 }
 
-/** A key that was just made: the only time its value can be seen. */
-export type NewApiKey = { id: string; key: string; prefix: string }
-
-/** Makes a key of an existing member. Returns null when the member has a key of that name which is not revoked. */
+/**
+ * Makes a key of an existing member. Returns its value, which can be seen this once; null when the member has a key of
+ * that name which is not revoked.
+ */
 export async function createApiKey(
   manager: EntityManager,
   actor: AuditActor,
   { memberId, name, expiresAt }: { memberId: string; name: string; expiresAt: Date | null },
-): Promise<NewApiKey | null> {
+): Promise<{ id: string; key: string } | null> {
   const { organisationId } = actor
   const key = generateApiKey()
   const stored = { id: newId(), prefix: apiKeyPrefix(key), hash: hashCredential(key) }
   if (!(await insertApiKey(manager, { ...stored, organisationId, memberId, name, expiresAt }))) return null
   const details = { id: stored.id, memberId, name, expiresAt }
   await recordAudit(manager, actor, { action: 'api_key.created', details })
-  return { id: stored.id, key, prefix: stored.prefix }
+  return { id: stored.id, key }
+}
+
+/** Records that `actor` created a key, or replaced its value. Of a value it shows the public prefix. */
+export async function auditApiKey(
+  manager: EntityManager,
+  actor: AuditActor,
+  { id, prefixBefore }: WrittenApiKey,
+  key: { memberId: string; name: string; prefix: string },
+): Promise<void> {
+  const { memberId, name, prefix } = key
+  const before = prefixBefore === null ? null : { prefix: prefixBefore }
+  await recordAudit(manager, actor, {
+    action: before === null ? 'api_key.created' : 'api_key.replaced',
+    details: { id, memberId, name, before, after: { prefix } },
+  })
 }
 
 /**

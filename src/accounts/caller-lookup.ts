@@ -4,15 +4,9 @@ import type { DataSource } from 'typeorm'
 import { hashCredential } from '../credentials.ts'
 import { findCaller } from '../db/queries/api-keys.ts'
 import type { KeyCaller, Caller } from '../domain/actor.ts'
-import {
-  missingPermissions,
-  permissionsForSubscription,
-  type Grants,
-  type PermissionFor,
-} from '../domain/permissions.ts'
 import { createTtlCache } from '../ttl-cache.ts'
 import { isActiveOrganisation } from '../db/queries/erasures.ts'
-import { notFound, forbidden, ProblemError } from '../problem-error.ts'
+import { notFound, ProblemError } from '../problem-error.ts'
 
 /** Hashes of keys, session tokens and stream tickets that were valid in this process lately. */
 export type KnownCredentials = {
@@ -82,21 +76,6 @@ export function createOrganisationCheck(dataSource: DataSource, ttlMs = CALLER_T
       (await isActiveOrganisation(dataSource, organisationId)) ? { value: true as const } : null
     if ((await cache(organisationId, find)) === null) throw notFound('organisation')
   }
-}
-
-/** Throws 403 naming the permissions that the member lacks. */
-export function requirePermissions(grants: Grants, required: readonly string[]): void {
-  const missing = missingPermissions(grants, required)
-  if (missing.length > 0) throw forbidden(missing)
-}
-
-/** Throws 403 unless the member may see every event with these keys (spec 4.1). */
-export function requireSubscriptionRights(
-  { permissionFor }: { permissionFor: PermissionFor },
-  grants: Grants,
-  eventKeys: readonly string[],
-): void {
-  requirePermissions(grants, permissionsForSubscription(eventKeys, permissionFor))
 }
 
 /** Returns the caller where it has an API key. Throws 403 where it is signed in by a portal link. */

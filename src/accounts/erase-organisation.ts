@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { transactLonger } from '../db/connection/database-client.ts'
+import { recordAudit } from '../db/queries/audit.ts'
 import {
   deleteDeliveries,
   deleteIncidents,
@@ -12,11 +13,63 @@ import {
   settleErased,
   stopForErasure,
 } from '../db/queries/erasure-batches.ts'
-import { addErased, lockErasure, NOTHING_ERASED } from '../db/queries/erasures.ts'
+import {
+  addErased,
+  deleteAllWebhooks,
+  insertErasure,
+  lockErasure,
+  NOTHING_ERASED,
+} from '../db/queries/erasures.ts'
+import { findOrganisation, lockOrganisation, type OrganisationRow } from '../db/queries/organisations.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import type { ErasedCounts } from '../db/entities/organisation.ts'
 import type { Logger } from '../observability/logger.ts'
+import { notFound } from '../problem-error.ts'
+import type { ErasureWorkflows } from '../temporal/job-workflows.ts'
 import type { WorkflowTermination } from '../temporal/workflow-progress.ts'
+import { callerCachesExpired } from './caller-lookup.ts'
+import { operatorInAudit, type Operator } from './operator.ts'
+
+type RequestDependencies = {
+  dataSource: DataSource
+  erasureWorkflows: ErasureWorkflows
+  webhooks: { changed(webhookId: string): void }
+  logger: Logger
+}
+
+/**
+ * Begins to erase an organisation. When this returns, nothing of it is delivered or accepted any more, and to all but the
+ * operator it does not exist. Repeating it changes nothing. Throws 404 when there is no such organisation.
+ */
+export async function requestErasure(
+  { dataSource, erasureWorkflows, webhooks, logger }: RequestDependencies,
+  operator: Operator,
+  organisationId: string,
+): Promise<OrganisationRow> {
+  const { before, webhookIds } = await dataSource.transaction(async (manager) => {
+    await lockOrganisation(manager, organisationId)
+    const before = await findOrganisation(manager, organisationId)
+    if (before === null) throw notFound('organisation')
+    if (before.erasure !== null) return { before, webhookIds: [] }
+    await recordAudit(manager, operatorInAudit(operator, organisationId), {
+      action: 'organisation.erasure_requested',
+    })
+    await insertErasure(manager, organisationId)
+    return { before, webhookIds: await deleteAllWebhooks(manager, organisationId) }
+  })
+  if (before.erasure !== null) return before
+  for (const id of webhookIds) webhooks.changed(id)
+  const { name, requestId } = operator
+  const fields = { event: 'organisation.erasure_requested', organisationId, operator: name, requestId }
+  logger.info(fields, fields.event)
+  // The sweeper starts the workflow while Temporal is unavailable, and after a crash.
+  void erasureWorkflows.start({ organisationId }).catch((error: unknown) => {
+    const fields = { event: 'organisation.erasure_not_started', organisationId, err: error }
+    logger.warn(fields, fields.event)
+  })
+  await callerCachesExpired()
+  return (await findOrganisation(dataSource, organisationId)) ?? before
+}
 
 export type EraseDependencies = {
   dataSource: DataSource

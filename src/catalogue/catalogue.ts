@@ -150,6 +150,16 @@ function toCatalogue(
   }
 }
 
+/** Returns the error of a field that names an event key which the catalogue lacks; a schema refuses other types itself. */
+export function eventKeyErrors(
+  { find }: Pick<Catalogue, 'find'>,
+  key: unknown,
+  pointer: string,
+): FieldError[] {
+  if (typeof key !== 'string' || find(key) !== undefined) return []
+  return [{ pointer, code: 'unknown_event_key', detail: 'There is no such event key.' }]
+}
+
 /** Returns errors of a payload with pointers that start at the envelope. */
 export function belowData(errors: readonly FieldError[]): FieldError[] {
   return errors.map((error) => ({ ...error, pointer: `/data${error.pointer}` }))

@@ -1,6 +1,6 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { firstErrors, type FieldError } from '../problem-error.ts'
-import { createBoundedCompiler, type CheckPayload } from './schema-compiler.ts'
+import { createCostlyCompiler, type CheckPayload } from './schema-compiler.ts'
 
 /** `schemas`: by event key; those that have one. */
 export type ThreadData = { readonly schemas: ReadonlyMap<string, object> }
@@ -18,7 +18,7 @@ export type ThreadReply = { kind: 'started' } | { kind: 'checked'; errors: Field
 if (!isMainThread && parentPort !== null) serve(parentPort, workerData as ThreadData)
 
 function serve(port: NonNullable<typeof parentPort>, { schemas }: ThreadData): void {
-  const compile = createBoundedCompiler()
+  const compile = createCostlyCompiler()
   const checks = new Map<string, CheckPayload>()
   const reply = (message: ThreadReply): void => port.postMessage(message)
   port.on('message', ({ eventKey, json }: ThreadRequest) => {

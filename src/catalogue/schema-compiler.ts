@@ -2,7 +2,7 @@ import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { toFieldErrors } from '../json-schema/field-errors.ts'
 import type { FieldError } from '../problem-error.ts'
-import { createBoundedCheck, isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
+import { createBoundedCompiler, isQuicklyChecked, resolveReference } from '../json-schema/count-checks.ts'
 import { slowKeywords, takesConstantTime, visitKeywords } from '../json-schema/slow-keywords.ts'
 
 /** Says what is wrong with a payload; empty when it fits. Pointers start at the payload. */
@@ -71,14 +71,10 @@ export function createSchemaCompiler(): (schema: object) => CompiledSchema {
  * Returns a function that compiles the checks of costly payloads. They name the first error only where there may be too
  * many. The schemas are valid.
  */
-export function createBoundedCompiler(): (schema: object) => CheckPayload {
-  const options: Options = { strict: false, logger: false, validateSchema: false }
-  const findFirst = createAjv(options)
-  const findAll = createAjv({ ...options, allErrors: true })
-  return (schema) => {
-    const check = createBoundedCheck(schema, findFirst.compile(schema), () => findAll.compile(schema))
-    return (data) => toFieldErrors(check(data))
-  }
+export function createCostlyCompiler(): (schema: object) => CheckPayload {
+  return createBoundedCompiler((options) =>
+    createAjv({ strict: false, logger: false, validateSchema: false, ...options }),
+  )
 }
 
 function createAjv(options: Options): Ajv2020 {

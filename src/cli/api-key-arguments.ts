@@ -1,5 +1,6 @@
 import type { ApiKeyChoice } from '../db/queries/api-keys.ts'
 import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
+import { parseUuid } from '../ids.ts'
 import type { ApiKeyCommand } from './api-key.ts'
 import { type Arguments, type Output, UsageError } from './command-line/command.ts'
 import { createReader, platformId } from './command-line/read-arguments.ts'
@@ -25,8 +26,8 @@ export async function runApiKey(args: Arguments, output: Output): Promise<number
 
 /** Reads the values of the options; throws UsageError with every problem at once. */
 export function readApiKeyCommand(args: Arguments, now: Date): ApiKeyCommand {
-  const { command, given, problems } = args
-  const wanted = toCommand(command, createReader(given, problems), now)
+  const { command, problems } = args
+  const wanted = toCommand(command, createReader(args), now)
   if (problems.length > 0) throw new UsageError(command, problems)
   return wanted
 }
@@ -78,9 +79,9 @@ function keyName(text: string): string {
 }
 
 function uuid(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))
-    throw new Error('must be the id of a key, as posthorn api-key list shows it')
-  return text
+  const id = parseUuid(text)
+  if (id === null) throw new Error('must be the id of a key, as posthorn api-key list shows it')
+  return id
 }
 
 function wholeDays(text: string): number {

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { bundlePages } from '../http/pages/bundle-pages.ts'
-import { UNBUNDLED } from '../http/pages/web-files.ts'
+import { UNBUNDLED } from '../http/pages/web-pages.ts'
 
 /**
  * `npm run build`: compiles to dist/, copies the statements next to it and bundles the pages and the workflows once, so

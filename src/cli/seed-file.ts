@@ -3,9 +3,9 @@ import { Type, type Static } from 'typebox'
 import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
 import { toFieldErrors } from '../json-schema/field-errors.ts'
 import { ConfigError } from '../config/load.ts'
-import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../domain/api-key-shape.ts'
+import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../credentials.ts'
 import { PLATFORM_ID_PATTERN } from '../ids.ts'
-import { FileError, readTextFile } from './catalogue-file.ts'
+import { FileError, readTextFile } from './catalogue.ts'
 
 /** Far more than the organisations of a platform take. */
 const MAX_FILE_MEGABYTES = 64

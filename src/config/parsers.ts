@@ -1,11 +1,10 @@
 import { createECDH } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isMailAddress, isPlainText, parseUrl } from '../domain/text-rules.ts'
-import { parseCidr } from '../outbound/address-guard.ts'
+import { findTooWideRanges, parseCidr } from '../outbound/address-guard.ts'
 import { isLoopbackHost, type AllowHttp } from '../outbound/host-names.ts'
-import { findTooWideRanges } from '../outbound/allowed-cidr-limits.ts'
 import type { EncryptionKey } from '../secret-box.ts'
-import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../domain/api-key-shape.ts'
+import { isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../credentials.ts'
 import { isOperatorScope, OPERATOR_SCOPES, type OperatorKey } from '../domain/permissions.ts'
 
 // How the text of a setting becomes its value; each throws what is wrong with the text, without repeating it.
@@ -51,13 +50,8 @@ export function webAddress(text: string): string {
 
 /** Origins as Content-Security-Policy compares them: scheme, host and port, https but on loopback. */
 export function parseFrameAncestors(text: string): string[] {
-  const origins = listOf(text)
-  const bad = origins.flatMap((origin, index) => (isFrameAncestor(origin) ? [] : [index + 1]))
-  if (bad.length > 0)
-    throw new Error(
-      `has entries that are not origins such as https://app.example.com (http:// on loopback only): number ${bad.join(', ')}`,
-    )
-  return origins
+  const what = 'are not origins such as https://app.example.com (http:// on loopback only)'
+  return assertEach(listOf(text), isFrameAncestor, what)
 }
 
 function isFrameAncestor(text: string): boolean {
@@ -136,10 +130,7 @@ export function parseTrustedProxies(text: string): string[] {
   const ranges = listOf(text).map((entry) =>
     isIP(entry) === 0 ? entry : `${entry}/${isIP(entry) === 6 ? 128 : 32}`,
   )
-  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
-  if (bad.length > 0)
-    throw new Error(`has entries that are neither addresses nor usable ranges: number ${bad.join(', ')}`)
-  const tooWide = findTooWideRanges(ranges)
+  const tooWide = findTooWideRanges(assertEach(ranges, isCidr, 'are neither addresses nor usable ranges'))
   if (tooWide.length > 0)
     throw new Error(`trusts more than proxies: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6)`)
   return ranges
@@ -149,10 +140,19 @@ function listOf(text: string): string[] {
   return text === '' ? [] : text.split(',').map((entry) => entry.trim())
 }
 
+/** Throws the numbers of the entries for which `isValid` is false, and `what` they are. */
+function assertEach(entries: string[], isValid: (entry: string) => boolean, what: string): string[] {
+  const bad = entries.flatMap((entry, index) => (isValid(entry) ? [] : [index + 1]))
+  if (bad.length > 0) throw new Error(`has entries that ${what}: number ${bad.join(', ')}`)
+  return entries
+}
+
+function isCidr(text: string): boolean {
+  return parseCidr(text) !== null
+}
+
 export function parseCidrs(text: string): string[] {
-  const ranges = listOf(text)
-  const bad = ranges.flatMap((range, index) => (parseCidr(range) === null ? [index + 1] : []))
-  if (bad.length > 0) throw new Error(`has entries that are not usable ranges: number ${bad.join(', ')}`)
+  const ranges = assertEach(listOf(text), isCidr, 'are not usable ranges')
   // What is named is a range, and so no secret that got here by mistake.
   const tooWide = findTooWideRanges(ranges)
   if (tooWide.length > 0)
@@ -210,7 +210,7 @@ function isRepeated(keys: readonly OperatorKey[], index: number, field: 'name' |
 type Setting<T> = {
   variable: string
   description: string
-  fallback?: string
+  fallback: string | undefined
   parse: (text: string) => T
   isSecret: boolean
 }
@@ -221,7 +221,7 @@ export function setting<T>(
   fallback: string | undefined,
   parse: (text: string) => T,
 ): Setting<T> {
-  return { variable, description, parse, isSecret: false, ...(fallback === undefined ? {} : { fallback }) }
+  return { variable, description, fallback, parse, isSecret: false }
 }
 
 /** The same for a secret value. */

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GENERATED_PARTS, readPart } from './generated-documents.ts'
 
 /** `npm run check:size`: prints how large the repository is. It never fails. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -29,11 +28,8 @@ function measure(folders: readonly string[]): string {
 
 const documents = files.filter((file) => extname(file) === '.md')
 const bytes = documents.reduce((sum, file) => sum + readFileSync(`${ROOT}${file}`).length, 0)
-const generated = GENERATED_PARTS.filter(({ file }) => extname(file) === '.md')
-const generatedBytes = generated.reduce((sum, part) => sum + Buffer.byteLength(readPart(part)), 0)
-const kilobytes = (count: number): string => `${Math.round(count / 1_000)} KB`
 process.stdout.write(
   `src, workflows, activities: ${measure(['src/', 'workflows/', 'activities/'])}\n` +
     `test: ${measure(['test/'])}\n` +
-    `Markdown: ${kilobytes(bytes)} in ${documents.length} files, ${kilobytes(generatedBytes)} of it generated\n`,
+    `Markdown: ${Math.round(bytes / 1_000)} KB in ${documents.length} files\n`,
 )

@@ -30,6 +30,8 @@ export async function startDemoReceiver(options: {
     answer(request, response, options.print).catch(() => response.destroy())
   })
   await listenOn(server, options.port ?? 0).catch(() => listenOn(server, 0))
+  // A connection that could not be accepted; without a listener it would end the process.
+  server.on('error', () => undefined)
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
@@ -41,16 +43,8 @@ export async function startDemoReceiver(options: {
   }
 }
 
-function listenOn(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', () => {
-      server.off('error', reject)
-      // A connection that could not be accepted; without a listener it would end the process.
-      server.on('error', () => undefined)
-      resolve()
-    })
-  })
+async function listenOn(server: Server, port: number): Promise<void> {
+  await once(server.listen(port, '127.0.0.1'), 'listening')
 }
 
 async function answer(

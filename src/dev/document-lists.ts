@@ -1,5 +1,5 @@
 import { SETTINGS } from '../config/settings.ts'
-import { FAILURE_TEXTS } from '../domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../domain/attempt-outcome.ts'
 import { PROBLEMS } from '../domain/problems.ts'
 import { LOG_EVENTS } from '../observability/log-events.ts'
 

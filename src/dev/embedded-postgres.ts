@@ -1,13 +1,13 @@
 import { Client, escapeIdentifier } from 'pg'
 import { freePort } from '../free-port.ts'
 import { startGuardedProcess } from './guarded-process.ts'
-import { awaitEarlierServer, providePostgresCluster, providePostgresUser } from './postgres-cluster.ts'
 import {
-  findInstalledPostgres,
-  findPostgresHome,
-  findPostgresPrograms,
+  awaitEarlierServer,
   type InstalledPostgres,
-} from './postgres-home.ts'
+  providePostgresCluster,
+  providePostgresUser,
+} from './postgres-cluster.ts'
+import { findInstalledPostgres, findPostgresHome, findPostgresPrograms } from './postgres-home.ts'
 
 /** Where PostgreSQL keeps its data and how it is started. */
 export type EmbeddedPostgresOptions = {
@@ -49,10 +49,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { dataDir, logFile, print, flags = [] } = options
   const user = providePostgresUser(print)
   const installed = options.installed ?? (await findInstalledPostgres())
-  const programs = findPostgresPrograms(installed, user, print)
+  const programs = await findPostgresPrograms(installed, user, print)
   const home = findPostgresHome(dataDir, user, print)
-  const initdb = { program: programs.initdb, release: Number.parseInt(installed.version, 10) }
-  const cluster = await providePostgresCluster(home, initdb, user, print)
+  const cluster = await providePostgresCluster(home, programs, user, print)
   await awaitEarlierServer(cluster, print)
 
   const port = options.port ?? (await freePort())

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
 /** A command to run under a process guard, and how the guard stops it. */
-export type GuardedCommand = {
+type GuardedCommand = {
   command: string
   args: string[]
   cwd?: string
@@ -23,15 +23,15 @@ const guardFile = fileURLToPath(new URL('./process-guard.mjs', import.meta.url))
 
 /**
  * Starts a command under a process guard, which stops it when this process ends for any reason. Returns the guard.
- * Ending the guard's standard input stops the command. `output` receives what the command prints.
+ * Ending the guard's standard input stops the command. `output`, a pipe or a file descriptor, receives what the command
+ * prints.
  */
-export function spawnGuarded(
+function spawnGuarded(
   command: GuardedCommand,
   env: NodeJS.ProcessEnv,
-  output: 'pipe' | { fileDescriptor: number },
+  output: 'pipe' | number,
 ): ChildProcess {
-  const sink = output === 'pipe' ? 'pipe' : output.fileDescriptor
-  const stdio: StdioOptions = ['pipe', sink, sink, 'ipc']
+  const stdio: StdioOptions = ['pipe', output, output, 'ipc']
   // Detached, since Ctrl-C in a terminal signals the whole process group and only the parent should handle it.
   const guard = spawn(process.execPath, [guardFile, JSON.stringify(command)], { env, stdio, detached: true })
   // Writing to a guard that has ended fails; its `exit` event reports that.
@@ -40,7 +40,7 @@ export function spawnGuarded(
 }
 
 /** The exit of a guarded process. */
-export type ProcessExit = { code: number | null; signal: NodeJS.Signals | null }
+type ProcessExit = { code: number | null; signal: NodeJS.Signals | null }
 
 /** The command to run, its log file and its readiness probe. */
 export type GuardedProcessOptions = Omit<GuardedCommand, 'killAfterMs'> & {
@@ -76,7 +76,7 @@ export async function startGuardedProcess(options: GuardedProcessOptions): Promi
   const { name, logFile, isReady, readyTimeoutMs, env = process.env, ...command } = options
   const log = openLog(logFile)
   const guarded = { killAfterMs: DEFAULT_KILL_DELAY_MS, ...command }
-  const guard = spawnGuarded(guarded, env, { fileDescriptor: log.fileDescriptor })
+  const guard = spawnGuarded(guarded, env, log.fileDescriptor)
   closeSync(log.fileDescriptor)
 
   const state: { exit: ProcessExit | null; childPid: number | null } = { exit: null, childPid: null }
@@ -138,12 +138,7 @@ function describeExit({ code, signal }: ProcessExit): string {
 }
 
 /** A command that runs for a while and ends by itself. */
-export type Tool = {
-  command: string
-  args: string[]
-  cwd?: string
-  uid?: number
-  gid?: number
+export type Tool = Omit<GuardedCommand, 'stopSignal' | 'killAfterMs'> & {
   env?: NodeJS.ProcessEnv
   /** After this time it is stopped and counts as failed. */
   timeoutMs: number
@@ -187,15 +182,17 @@ export const runTool: RunTool = async ({ timeoutMs, onLine, env = process.env, .
   throw new Error(output === '' ? how : `${how}: ${output}`)
 }
 
-/** Prints `describe(seconds)` every `everyMs` until `work` has ended. */
+const PROGRESS_INTERVAL_MS = 10_000
+
+/** Prints `describe(seconds)` in intervals until `work` has ended. */
 export async function withProgress<T>(
   print: (line: string) => void,
   describe: (seconds: number) => string,
   work: () => Promise<T>,
-  everyMs = 10_000,
 ): Promise<T> {
   const startedAt = Date.now()
-  const timer = setInterval(() => print(describe(Math.round((Date.now() - startedAt) / 1000))), everyMs)
+  const show = (): void => print(describe(Math.round((Date.now() - startedAt) / 1000)))
+  const timer = setInterval(show, PROGRESS_INTERVAL_MS)
   try {
     return await work()
   } finally {

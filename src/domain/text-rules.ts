@@ -118,13 +118,16 @@ export function nestingDepth(json: string): number {
   return deepest
 }
 
+/** Returns the JSON pointer (RFC 6901) of a member or item below others. */
+export function jsonPointer(names: readonly (string | number)[]): string {
+  return names.map((name) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
 /** Returns JSON pointers of the members that stand twice in one object; `JSON.parse` would keep the last. */
 export function duplicateMembers(json: string): string[] {
   const found = new Set<string>()
   // Of each open object the names so far; of each open array null. `at` is the member or item that is read.
   const open: { names: Set<string> | null; at: string | number }[] = []
-  const pointer = (): string =>
-    open.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
   for (let at = 0; at < json.length;) {
     const char = json.charCodeAt(at)
     const innermost = open.at(-1)
@@ -132,7 +135,7 @@ export function duplicateMembers(json: string): string[] {
       const end = endOfString(json, at)
       if (innermost !== undefined && innermost.names !== null && isMemberName(json, end)) {
         innermost.at = JSON.parse(json.slice(at, end)) as string
-        if (innermost.names.has(innermost.at)) found.add(pointer())
+        if (innermost.names.has(innermost.at)) found.add(jsonPointer(open.map(({ at }) => at)))
         innermost.names.add(innermost.at)
       }
       at = end
@@ -169,11 +172,15 @@ function isMemberName(json: string, end: number): boolean {
 
 /** Index just after the string that opens at `at`. */
 function endOfString(json: string, at: number): number {
-  let index = at + 1
-  while (index < json.length && json.charCodeAt(index) !== QUOTE) {
-    index += json.charCodeAt(index) === BACKSLASH ? 2 : 1
+  for (let from = at + 1; ;) {
+    const quote = json.indexOf('"', from)
+    if (quote === -1) return json.length
+    // A quote behind an odd number of backslashes is part of the string.
+    let first = quote
+    while (json.charCodeAt(first - 1) === BACKSLASH) first--
+    if ((quote - first) % 2 === 0) return quote + 1
+    from = quote + 1
   }
-  return index + 1
 }
 
 /** Index just after the value that begins at `at`: of the comma or brace that follows it. */

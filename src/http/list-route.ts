@@ -1,14 +1,10 @@
 import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { ApiDependencies } from './api.ts'
-import { exportRows, NDJSON_DESCRIPTION } from './export-rows.ts'
+import { exportRows, NDJSON_DESCRIPTION, type ReadPage } from './export-rows.ts'
 import { typedRoute, type Links, type Route, type RouteRequest } from './route.ts'
+import { parseUuid } from '../ids.ts'
+import { badRequest } from '../problem-error.ts'
 import { orNull, timestamp } from './schemas/common.ts'
-import type { Cursor } from './validation/cursor.ts'
-
-type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null }
-
-/** Reads the rows that follow the one with the id `after`. */
-type ReadPage<Row> = (range: { after: string | null; limit: number }) => Promise<Page<Row>>
 
 const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {
   description:
@@ -28,8 +24,9 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
     /** What the list has, in the description of `limit`; and in which order. */
     what: string
     order?: string
-    cursor: Cursor
-    /** The id in the cursor of the example. */
+    /** What cursors begin with: it names the list and the version of the format. */
+    cursorPrefix: string
+    /** The id in the cursor of the example: one of ours, or one that the platform gives. */
     exampleId: string
     filter?: Filter
     isSearched?: true
@@ -38,18 +35,23 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
       dependencies: ApiDependencies,
       request: RouteRequest<unknown, Static<Filter>>,
     ): ReadPage<Row> | Promise<ReadPage<Row>>
-    present(row: Row, request: RouteRequest): Static<Item>
+    present(
+      row: Row,
+      request: RouteRequest<unknown, Static<Filter>>,
+      dependencies: ApiDependencies,
+    ): Static<Item>
   },
 ): Route {
-  const { title, item, what, order, cursor, exampleId, filter, isSearched = false, links = {} } = list
+  const { title, item, what, order, exampleId, filter, isSearched = false, links = {} } = list
   const { path, operationId, summary, description, access } = list
+  const cursor = cursorOf(list.cursorPrefix, exampleId)
   const query = Type.Object(
     {
       ...filter?.properties,
       limit: Type.Integer({ minimum: 1, maximum: 100, default: 50, description: `${what} per page` }),
       cursor: Type.Optional(
         Type.String({
-          title: cursor.title,
+          title: title.replace('List', 'Cursor'),
           description: '`nextCursor` of the page before',
           documented: { pattern: cursor.pattern },
         }),
@@ -88,11 +90,11 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
     async handle(dependencies, request) {
       const { limit, cursor: given } = request.query
       const after = given === undefined ? null : cursor.parse(given)
-      const read = await list.open(dependencies, request as RouteRequest<unknown, Static<Filter>>)
-      const presentRow = (row: Row): Static<Item> => list.present(row, request)
+      const filtered = request as RouteRequest<unknown, Static<Filter>>
+      const read = await list.open(dependencies, filtered)
+      const presentRow = (row: Row): Static<Item> => list.present(row, filtered, dependencies)
       if (request.wantsNdjson) {
-        const load = (last: string | null, rows: number) => read({ after: last, limit: rows })
-        const source = { load, present: presentRow, cursorAfter: (last: string) => cursor.after(last), after }
+        const source = { read, present: presentRow, cursorAfter: cursor.after, after }
         return { status: 200, ndjson: await exportRows(source) }
       }
       const { page, last, searchedUntil: until } = await read({ after, limit })
@@ -103,4 +105,30 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
       }
     },
   })
+}
+
+/** The digits of an id of ours, in their groups. */
+const UUID_DIGITS = '([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})'
+const PLATFORM_ID = '([A-Za-z0-9_-]{1,64})'
+
+/** Cursors of one kind of list: `prefix`, then the groups of an id like `exampleId`, of ours without their hyphens. */
+function cursorOf(prefix: string, exampleId: string) {
+  const isOurs = parseUuid(exampleId) !== null
+  const pattern = `^${prefix}${isOurs ? UUID_DIGITS : PLATFORM_ID}$`
+  return {
+    /** A regular expression of exactly the cursors that `parse` takes. */
+    pattern,
+    /** Returns the cursor of the page that begins after the row `id`. */
+    after: (id: string) => prefix + (isOurs ? id.replaceAll('-', '') : id),
+    /** Returns the id in a cursor. Throws 400 for text that `after` did not make. */
+    parse(cursor: string): string {
+      const [, ...found] = new RegExp(pattern).exec(cursor) ?? []
+      if (found.length === 0)
+        throw badRequest(
+          'invalid_cursor',
+          'The cursor is no nextCursor of this list. Without it the first page comes.',
+        )
+      return found.join('-')
+    },
+  }
 }

@@ -3,8 +3,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type Koa from 'koa'
 import { ProblemError } from '../problem-error.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
-import { createPipeline, type HandleRequest, type Pipeline, type PipelineLimits } from './limits/pipeline.ts'
-import { problemHeaders, refuseUnreadable } from './limits/unreadable.ts'
+import {
+  createPipeline,
+  problemHeaders,
+  type HandleRequest,
+  type Pipeline,
+  type PipelineLimits,
+} from './limits/pipeline.ts'
 import { portError } from '../free-port.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
@@ -62,7 +67,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   const pipelines = new WeakMap<Socket, Pipeline>()
   const handleOfSocket: HandleRequest = (request, response) =>
     pipelines.get(request.socket)?.handle(request, response)
-  const admission = createAdmission({ maxConnections, proxies })
+  const admit = createAdmission(maxConnections, proxies)
 
   const server = createServer(
     {
@@ -77,10 +82,12 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   // `Expect` with anything but `100-continue` (RFC 9110, 10.1.1) asks for nothing that the answer depends on.
   server.on('checkExpectation', handleOfSocket)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuseUnreadable(error.code, socket, pipelines.get(socket)?.unreadablePart() ?? null)
+    const pipeline = pipelines.get(socket)
+    if (pipeline === undefined) socket.destroy()
+    else pipeline.refuseUnreadable(error.code)
   })
   server.on('connection', (socket) => {
-    const admitted = admission.admit(socket)
+    const admitted = admit(socket)
     if (admitted === 'refused') {
       socket.destroy()
       onRefused()
@@ -129,11 +136,6 @@ function refuse(response: ServerResponse, error: ProblemError): void {
 /** What a new connection may be used for; `probes`: every other request on it is refused. */
 type Admitted = 'all' | 'probes' | 'refused'
 
-type Admission = {
-  /** Counts the connection until it closes. */
-  admit(socket: Socket): Admitted
-}
-
 /** Connections beyond the limit, on which probes are answered. */
 const MAX_PROBE_CONNECTIONS = 64
 
@@ -141,14 +143,13 @@ const MAX_PROBE_CONNECTIONS = 64
 const SHARE_OF_SENDER = 1 / 2
 
 /**
- * Admits up to `maxConnections`, of one sender up to its share: an IPv4 address or a /64 of IPv6. A trusted proxy has no
- * share, since it carries many senders.
+ * Returns a function that admits connections, each of which counts until it closes: up to `maxConnections`, of one sender
+ * up to its share: an IPv4 address or a /64 of IPv6. A trusted proxy has no share, since it carries many senders.
  */
-function createAdmission(options: {
-  maxConnections: number
-  proxies: Pick<TrustedProxies, 'has'>
-}): Admission {
-  const { maxConnections, proxies } = options
+function createAdmission(
+  maxConnections: number,
+  proxies: Pick<TrustedProxies, 'has'>,
+): (socket: Socket) => Admitted {
   const maxOfSender = Math.ceil(maxConnections * SHARE_OF_SENDER)
   const ofSender = new Map<string, number>()
   let open = 0
@@ -160,26 +161,24 @@ function createAdmission(options: {
     else ofSender.set(sender, count)
   }
 
-  return {
-    admit(socket) {
-      // Empty once the connection is gone.
-      const address = socket.remoteAddress ?? ''
-      const sender = senderNetwork(address)
-      const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
-      if (open < maxConnections && hasShare) {
-        open++
-        countSender(sender, 1)
-        socket.once('close', () => {
-          open--
-          countSender(sender, -1)
-        })
-        return 'all'
-      }
-      if (openForProbes >= MAX_PROBE_CONNECTIONS) return 'refused'
-      openForProbes++
-      socket.once('close', () => openForProbes--)
-      return 'probes'
-    },
+  return (socket) => {
+    // Empty once the connection is gone.
+    const address = socket.remoteAddress ?? ''
+    const sender = senderNetwork(address)
+    const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
+    if (open < maxConnections && hasShare) {
+      open++
+      countSender(sender, 1)
+      socket.once('close', () => {
+        open--
+        countSender(sender, -1)
+      })
+      return 'all'
+    }
+    if (openForProbes >= MAX_PROBE_CONNECTIONS) return 'refused'
+    openForProbes++
+    socket.once('close', () => openForProbes--)
+    return 'probes'
   }
 }
 

@@ -23,7 +23,7 @@ import { refinementsOf } from './openapi/refinements.ts'
 import { pathParametersOf } from './openapi/path-parameters.ts'
 import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
-import { IDEMPOTENCY_KEY_PATTERN } from './validation/request-headers.ts'
+import { IDEMPOTENCY_KEY_PATTERN } from './validation/check-request.ts'
 
 const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
 

@@ -150,11 +150,7 @@ export function typedRoute<Body extends TSchema, Query extends TObject>(
     handle(dependencies: ApiDependencies, request: RouteRequest<Static<Body>, Static<Query>>): Promise<Reply>
   },
 ): Route {
-  return {
-    ...route,
-    handle: (dependencies, request) =>
-      route.handle(dependencies, request as RouteRequest<Static<Body>, Static<Query>>),
-  }
+  return route
 }
 
 /** Returns the operator of a request to an operator route. */

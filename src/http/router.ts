@@ -3,9 +3,14 @@ import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
 import type { Caller } from '../domain/actor.ts'
 import { callerOfOperator } from '../accounts/operator.ts'
-import { requirePermissions } from '../accounts/caller-lookup.ts'
 import { hashCredential } from '../credentials.ts'
-import { invalidFields, methodNotAllowed, noSuchPath, notFound } from '../problem-error.ts'
+import {
+  invalidFields,
+  methodNotAllowed,
+  notFound,
+  ProblemError,
+  requirePermissions,
+} from '../problem-error.ts'
 import type { TraceContext } from '../observability/tracing.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import type { ApiDependencies } from './api.ts'
@@ -16,13 +21,11 @@ import {
   requireSameOrigin,
   sessionCookieFor,
 } from './auth/session-cookie.ts'
-import type { RequestState } from './middleware/request-log.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
 import { wantsNdjson } from './export-rows.ts'
-import { answer } from './answer.ts'
+import { answer, type RequestState } from './answer.ts'
 import type { Route, RouteRequest } from './route.ts'
-import { bodyCheck, queryCheck } from './validation/check-request.ts'
-import { parseIdempotencyKey, parseTraceparent } from './validation/request-headers.ts'
+import { bodyCheck, parseIdempotencyKey, parseTraceparent, queryCheck } from './validation/check-request.ts'
 import { hasBody, readJsonBody } from './validation/read-body.ts'
 
 /** Every method that Node parses, so that a path answers those that it does not take. */
@@ -41,11 +44,10 @@ export function createRouter(
   const served = routes.filter(
     ({ access }) => access.kind !== 'operator' || dependencies.operatorKeys.isConfigured,
   )
-  for (const [path, ofPath] of byPath(served)) {
-    for (const route of ofPath) router.register(path, [route.method], serve(dependencies, route))
-    // Before any path that matches too, but is less specific: what this path does not answer, no other answers for it.
-    router.register(path, ALL_METHODS, refuseMethod(dependencies, ofPath))
-  }
+  // Every method, before any path that matches too, but is less specific: what a path does not answer, no other answers
+  // for it.
+  for (const [path, ofPath] of byPath(served))
+    router.register(path, ALL_METHODS, serveMethods(dependencies, ofPath))
   // The router adds its own fields to the context; to Koa it is middleware like any other.
   return [router.routes() as unknown as Middleware, countAddress(dependencies), ...others, unmatched]
 }
@@ -63,15 +65,16 @@ function specificity(path: string): string {
   return path.replaceAll(/\/:\w+/g, '/~')
 }
 
-/** Throws 405 with the methods of the path. */
-function refuseMethod(
-  { rateLimits }: ApiDependencies,
-  ofPath: readonly Route[],
-): (ctx: RouterContext) => Promise<never> {
-  const methods = ofPath.map(({ method }) => method)
-  const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods
+/** Serves the routes of one path. Throws 405 with its methods for any other. */
+function serveMethods(dependencies: ApiDependencies, ofPath: readonly Route[]): ServeRoute {
+  const byMethod = new Map<string, ServeRoute>(
+    ofPath.map((route) => [route.method, serve(dependencies, route)]),
+  )
+  const allowed = byMethod.has('GET') ? ['HEAD', ...byMethod.keys()] : [...byMethod.keys()]
   return async (ctx) => {
-    await rateLimits.open?.count(ctx.ip)
+    const serveRoute = byMethod.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)
+    if (serveRoute !== undefined) return serveRoute(ctx)
+    await dependencies.rateLimits.open?.count(ctx.ip)
     throw methodNotAllowed(allowed)
   }
 }
@@ -84,10 +87,12 @@ function countAddress({ rateLimits }: ApiDependencies): Middleware {
   }
 }
 
-function serve(dependencies: ApiDependencies, route: Route) {
+type ServeRoute = (ctx: RouterContext<RequestState>) => Promise<void>
+
+function serve(dependencies: ApiDependencies, route: Route): ServeRoute {
   const readQuery = route.query === undefined ? () => undefined : queryCheck(route.query)
   const checkBody = route.body === undefined ? null : bodyCheck(route.body)
-  return async (ctx: RouterContext<RequestState>): Promise<void> => {
+  return async (ctx) => {
     ctx.state.operationId = route.operationId
     const request = await readRequest(dependencies, route, ctx, readQuery)
     await checkBody?.(request, dependencies)
@@ -233,5 +238,7 @@ function queryOf({ fromHeaders = {} }: Route, ctx: RouterContext): string {
 }
 
 function unmatched(): never {
-  throw noSuchPath()
+  throw new ProblemError('not_found', {
+    detail: 'No such path. The API begins at /api/orgs/:orgId; /docs describes it.',
+  })
 }

@@ -1,4 +1,7 @@
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { ValidateFunction } from 'ajv'
+import type { Ajv2020 } from 'ajv/dist/2020.js'
+import type { FieldError } from '../problem-error.ts'
+import { toFieldErrors } from './field-errors.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -169,20 +172,22 @@ export function isObject(value: unknown): value is Schema {
 }
 
 /**
- * Returns a check whose errors are bounded; it returns none for a value that fits. It finds all errors of a value that
- * is quickly checked, with the validator that `compileAll` returns, and the first one of any other: `allErrors` of ajv
- * ends with the value only. `findFirst` stops at the first error.
+ * Returns a function that compiles checks whose errors are bounded; a check returns none for a value that fits. It finds
+ * all errors of a value that is quickly checked, and the first one of any other: `allErrors` of ajv ends with the value
+ * only. What finds all is compiled when it is needed.
  */
-export function createBoundedCheck(
-  schema: object,
-  findFirst: ValidateFunction,
-  compileAll: () => ValidateFunction,
-): (value: unknown) => readonly ErrorObject[] {
-  let findAll: ValidateFunction | null = null
-  return (value) => {
-    if (findFirst(value)) return []
-    if (!isQuicklyChecked(schema, value)) return findFirst.errors ?? []
-    findAll ??= compileAll()
-    return findAll(value) ? [] : (findAll.errors ?? [])
+export function createBoundedCompiler(
+  createAjv: (options: { allErrors: boolean }) => Pick<Ajv2020, 'compile'>,
+): (schema: object) => (value: unknown) => FieldError[] {
+  const [findingFirst, findingAll] = [createAjv({ allErrors: false }), createAjv({ allErrors: true })]
+  return (schema) => {
+    const findFirst = findingFirst.compile(schema)
+    let findAll: ValidateFunction | null = null
+    return (value) => {
+      if (findFirst(value)) return []
+      if (!isQuicklyChecked(schema, value)) return toFieldErrors(findFirst.errors ?? [])
+      findAll ??= findingAll.compile(schema)
+      return findAll(value) ? [] : toFieldErrors(findAll.errors ?? [])
+    }
   }
 }

@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import {
+  jsonPointer,
   NO_NUL_PATTERN,
   PLAIN_TEXT_PATTERN,
   PLAIN_TEXT_RULE,
@@ -7,6 +8,37 @@ import {
 } from '../domain/text-rules.ts'
 import type { FieldError } from '../problem-error.ts'
 import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../ids.ts'
+
+/** What the `code` of each field in `errors` of an `invalid_fields` means. The codes are stable. */
+export const FIELD_PROBLEMS = {
+  required: 'the field is missing',
+  unknown_field: 'there is no such field',
+  wrong_type: 'the value has another JSON type',
+  not_allowed_value: 'the value is not one of those allowed',
+  read_only: 'the field cannot be changed, and the value is not its present one',
+  wrong_format: 'the value does not match its format or pattern',
+  too_short: 'the text has too few characters',
+  too_long: 'the text has too many characters',
+  too_few: 'the list or object has too few entries',
+  too_many: 'the list or object has too many entries',
+  too_small: 'the number is below its minimum',
+  too_large: 'the number is above its maximum',
+  duplicate: 'the value, or the parameter, is there twice',
+  invalid: 'the value is not valid for another reason, which `detail` says',
+  unknown_event_key: 'there is no such event key',
+  not_subscribable: 'the event key cannot be subscribed to by name',
+  wildcard_not_alone: '`*` is combined with other event keys',
+  invalid_url: 'the URL cannot be parsed',
+  invalid_characters: 'the URL holds white space, a backslash or an invisible character',
+  scheme_not_allowed: 'the URL does not begin with an allowed scheme',
+  credentials_not_allowed: 'the URL holds a user name or a password',
+  fragment_not_allowed: 'the URL has a `#` part',
+  invalid_host: 'the host of the URL is not a valid name',
+  host_not_public: 'the host of the URL is not on the public internet',
+  port_not_allowed: 'the port of the URL belongs to another protocol',
+  invalid_public_key: 'the push key is not a point of the curve P-256',
+  invalid_auth_secret: 'the push secret does not have 16 bytes',
+} as const satisfies Record<string, string>
 
 type Params = Readonly<Record<string, unknown>>
 type Explanation = Pick<FieldError, 'code' | 'detail'>
@@ -96,7 +128,7 @@ function toFieldError({ keyword, params, instancePath, message, data }: ErrorObj
 /** Ajv points at the object or list; the field that is missing or too much, or the repeated item, is its child. */
 function childPointer(params: Params): string {
   const name = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
-  if (typeof name === 'string') return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  if (typeof name === 'string') return jsonPointer([name])
 
   // Which of the two comes first depends on the way ajv compared the items.
   const { i, j } = params

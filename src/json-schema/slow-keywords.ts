@@ -1,3 +1,6 @@
+import { jsonPointer } from '../domain/text-rules.ts'
+import { isObject } from './count-checks.ts'
+
 /** Keywords whose value maps names to schemas. */
 const MAPS = new Set([
   'properties',
@@ -9,7 +12,7 @@ const MAPS = new Set([
 ])
 
 /** Keywords whose values are data and no schema. */
-const DATA = new Set(['const', 'enum', 'default', 'examples'])
+const DATA = new Set(['const', 'enum', 'default', 'examples', 'dependentRequired', 'x-enum-descriptions'])
 
 type Visit = (keyword: string, argument: unknown, pointer: string, schema: object) => readonly string[]
 
@@ -17,20 +20,34 @@ type Visit = (keyword: string, argument: unknown, pointer: string, schema: objec
 export function visitKeywords(schema: unknown, visit: Visit, pointer = ''): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   return Object.entries(schema).flatMap(([keyword, argument]: [string, unknown]) => {
-    const at = `${pointer}/${escape(keyword)}`
+    const at = pointer + jsonPointer([keyword])
     const found = Array.isArray(schema) ? [] : visit(keyword, argument, at, schema)
     if (DATA.has(keyword)) return found
     if (!MAPS.has(keyword) || typeof argument !== 'object' || argument === null)
       return [...found, ...visitKeywords(argument, visit, at)]
     const inner = Object.entries(argument).flatMap(([name, schema]) =>
-      visitKeywords(schema, visit, `${at}/${escape(name)}`),
+      visitKeywords(schema, visit, at + jsonPointer([name])),
     )
     return [...found, ...inner]
   })
 }
 
-function escape(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+/** Returns a copy of the schema in which `change` has replaced every schema directly below it. */
+export function mapSubschemas<Schema extends object>(
+  schema: Schema,
+  change: (below: Schema) => object,
+): Schema {
+  const changed = (below: unknown): unknown => (isObject(below) ? change(below as Schema) : below)
+  const copy = Object.entries(schema).map(([keyword, argument]: [string, unknown]) => {
+    if (DATA.has(keyword)) return [keyword, argument]
+    if (MAPS.has(keyword) && isObject(argument))
+      return [
+        keyword,
+        Object.fromEntries(Object.entries(argument).map(([name, below]) => [name, changed(below)])),
+      ]
+    return [keyword, Array.isArray(argument) ? argument.map(changed) : changed(argument)]
+  })
+  return Object.fromEntries(copy) as Schema
 }
 
 /**

@@ -8,7 +8,6 @@ type Line = { event: string; [field: string]: unknown }
  * of its event, where it has no text of its own.
  */
 export type Logger = {
-  debug(line: Line, message?: string): void
   info(line: Line, message?: string): void
   warn(line: Line, message?: string): void
   error(line: Line, message?: string): void

@@ -2,6 +2,7 @@ import { openConnection, type Connection } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import type { Connect, OnPhase } from './pinned-connector.ts'
 import { OutboundError } from './failure-code.ts'
+import { USER_AGENT } from './signed-headers.ts'
 
 /**
  * `headers` are sent as given; only host, connection, content-length and user-agent are added.
@@ -27,7 +28,6 @@ export type ExchangeTools = {
   connect: Connect
   pool: ConnectionPool
   maxResponseBytes: number
-  userAgent: string
 }
 
 /**
@@ -78,7 +78,7 @@ export async function exchange(
       isReusable = await connection.post(
         {
           path: `${url.pathname}${url.search}`,
-          headers: { 'user-agent': tools.userAgent, ...request.headers },
+          headers: { 'user-agent': USER_AGENT, ...request.headers },
           body: request.body,
         },
         {

@@ -6,6 +6,7 @@ import { createConnectionPool, type PoolLimits } from './connection-pool.ts'
 import { createConnector } from './pinned-connector.ts'
 import {
   exchange,
+  MAX_RESPONSE_BYTES,
   type Answer,
   type ExchangeTools,
   type PostRequest,
@@ -33,6 +34,9 @@ export type PostResult = {
   isInconclusive: boolean
 }
 
+/** The part of the time of a POST that connecting may take. */
+const CONNECT_TIMEOUT_MS = 5_000
+
 /** A timer that fires this late gives the sockets READ_DELAY_MS to be read first. */
 const LATE_TIMER_MS = 500
 const READ_DELAY_MS = 250
@@ -52,11 +56,10 @@ export type HttpClientOptions = {
   allowedCidrs: readonly string[]
   /** Bound on the whole exchange, from DNS to the last byte of the answer that is stored. */
   timeoutMs: number
-  /** Bound on DNS, TCP and TLS together. */
-  connectTimeoutMs: number
-  /** Bytes stored of an answer's body; reading stops there. */
-  maxResponseBytes: number
-  userAgent: string
+  /** Bound on DNS, TCP and TLS together; CONNECT_TIMEOUT_MS unless `timeoutMs` is less. For tests. */
+  connectTimeoutMs?: number
+  /** Bytes stored of an answer's body; reading stops there. MAX_RESPONSE_BYTES unless given, in tests. */
+  maxResponseBytes?: number
   /** PEM certificates trusted besides the usual roots; for tests and development. */
   ca?: string
   /** Once it is aborted no POST begins any more; those that have begun go on. */
@@ -73,11 +76,13 @@ export type HttpClientOptions = {
  */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const guard = createAddressGuard(options)
-  const connect = createConnector({ ...options, guard, resolver: createResolver({ guard }) })
+  const { timeoutMs, maxResponseBytes = MAX_RESPONSE_BYTES, nowMs = () => Date.now() } = options
+  const { connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, timeoutMs) } = options
+  const resolver = createResolver({ guard })
+  const connect = createConnector({ ...options, guard, resolver, connectTimeoutMs })
   const pool = createConnectionPool(options.poolLimits)
   const pauses = createPauseWatch()
-  const { timeoutMs, nowMs = () => Date.now() } = options
-  const tools = { ...options, connect, pool, pauses, nowMs, timeoutMs }
+  const tools = { ...options, connect, pool, pauses, nowMs, maxResponseBytes }
   let underWay = 0
   const whenIdle: (() => void)[] = []
 

@@ -3,13 +3,10 @@ import type { Config } from '../config/load.ts'
 import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
-import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
+import { createDispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { claimLeaseMs } from '../deliveries/protocol/claim.ts'
-import {
-  createFollowingWorkflows,
-  type FollowingWorkflows,
-} from '../deliveries/recovery/following-workflows.ts'
-import { createSweeper, type Sweeper } from '../deliveries/recovery/sweeper.ts'
+import { createFollowingWorkflows } from '../deliveries/recovery/following-workflows.ts'
+import { createSweeper } from '../deliveries/recovery/sweeper.ts'
 import type { Commits } from '../deliveries/protocol/commit-events.ts'
 import type { Shutdown } from '../shutdown.ts'
 import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
@@ -22,8 +19,7 @@ import { createBacklogLimit } from '../deliveries/publish/backlog-limit.ts'
 import { createPublisher, type Publisher } from '../deliveries/publish/publish.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
-import { createWebhookChanges, type WebhookChanges } from '../webhooks/webhook-locks.ts'
-import { createWebhookLocks } from '../webhooks/webhook-locks.ts'
+import { createWebhookChanges, createWebhookLocks } from '../webhooks/webhook-locks.ts'
 import { createEndpoints } from '../deliveries/attempt/endpoint-concurrency.ts'
 import { createRecordFirstSuccess } from '../deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../deliveries/attempt/record-under-lock.ts'
@@ -43,15 +39,6 @@ type Parts = Pick<
   shutdown: Shutdown
 }
 
-type Deliveries = {
-  attempts: AttemptDependencies
-  commits: Commits
-  dispatcher: Dispatcher
-  sweep: Sweeper
-  following: FollowingWorkflows
-  webhookChanges: WebhookChanges
-}
-
 /** Workflow starts, and inline first attempts, in flight at once. */
 export const START_CONCURRENCY = 40
 const INLINE_SLOTS = 256
@@ -63,7 +50,7 @@ const INLINE_SLOTS = 256
 const TIMEOUT_INTERVAL_MS = 100
 
 /** Builds what makes attempts, what begins deliveries, and what recovers them. */
-export function createDeliveries(config: Config, roles: Roles, parts: Parts): Deliveries {
+export function createDeliveries(config: Config, roles: Roles, parts: Parts) {
   const { dataSource, temporal } = parts
   const leaseMs = claimLeaseMs(config.attemptTimeoutMs)
   // Only there a delivery that the process completed is to have a workflow too.

@@ -36,8 +36,7 @@ export function createNotifications(config: Config, httpClient: HttpClient, logg
   const texts = {
     brandName: config.brandName,
     publicUrl: config.publicUrl,
-    warn: (reason: string) =>
-      logger.warn({ event: 'notification.time_zone_unknown', reason }, 'notification.time_zone_unknown'),
+    warn: (reason: string) => logger.warn({ event: 'notification.time_zone_unknown', reason }),
   }
   return {
     channels: {

@@ -50,8 +50,7 @@ export async function connect(
   { logger, ...options }: ConnectOptions,
   variable = 'DATABASE_URL',
 ): Promise<DataSource> {
-  const onIdleError = (error: Error): void =>
-    logger?.warn({ event: 'database.connection_lost', err: error }, 'database.connection_lost')
+  const onIdleError = (error: Error): void => logger?.warn({ event: 'database.connection_lost', err: error })
   try {
     return await createDataSource({ ...options, onIdleError }).initialize()
   } catch (error) {

@@ -1,7 +1,6 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import type { Config } from '../config/load.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
-import { listenInWords } from '../http/listen.ts'
 import { createDefine } from '../observability/metrics/define.ts'
 import { createRelayGauges, createRelayMetrics } from '../observability/metrics/relay.ts'
 import { createProcessMetrics } from '../observability/metrics/requests.ts'
@@ -9,9 +8,8 @@ import { findOutbox, readFigures } from '../relay/outbox.ts'
 import { createPublishRow } from '../relay/publish-row.ts'
 import { createRelay, type Relay } from '../relay/relay.ts'
 import { connect } from './open-database.ts'
-import { METRICS_LISTENER, showVersion } from './metering.ts'
 import { createBacklogReader } from './metrics/backlog-reader.ts'
-import { createMetricsApp } from './metrics/metrics-app.ts'
+import { serveMetrics } from './metrics/metrics-app.ts'
 import { onUnexpectedError } from './process-events.ts'
 import type { ProcessHost } from './service.ts'
 
@@ -56,26 +54,17 @@ export async function startRelay(config: RelayConfig, apiUrl: string, host: Proc
     metrics: createRelayMetrics(define),
     shutdown,
   })
-  const { metricsPort: port, metricsHost } = config
-  let metricsUrl: string | null = null
-  if (port !== null) {
-    collectDefaultMetrics({ register: registry })
-    showVersion(registry)
-    const show = createRelayGauges(define)
-    const figures = createBacklogReader({ read: () => readFigures(dataSource), logger })
-    const scrape = async (): Promise<string> => {
-      show(await figures(), relay.state())
-      return registry.metrics()
-    }
-    const readiness = () => Promise.resolve(readinessOf(relay, shutdown.stopping))
-    const app = createMetricsApp({ scrape, readiness, logger })
-    const listening = await listenInWords(METRICS_LISTENER, app, { host: metricsHost, port })
-    running.push('the metrics', () => listening.close())
-    metricsUrl = `${listening.url}/metrics`
+  const show = createRelayGauges(define)
+  const figures = createBacklogReader({ read: () => readFigures(dataSource), logger })
+  const scrape = async (): Promise<string> => {
+    show(await figures(), relay.state())
+    return registry.metrics()
   }
+  const readiness = () => Promise.resolve(readinessOf(relay, shutdown.stopping))
+  const metricsUrl = await serveMetrics({ scrape, readiness, logger }, registry, { config, running })
   running.push('the relay', () => relay.stop())
   relay.start()
-  logger.info({ event: 'relay.started', apiUrl, metricsUrl }, 'relay.started')
+  logger.info({ event: 'relay.started', apiUrl, metricsUrl })
 }
 
 function readinessOf(relay: Relay, stopping: AbortSignal): { isReady: boolean; body: object } {

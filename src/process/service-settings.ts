@@ -1,11 +1,9 @@
 import type { Config } from '../config/load.ts'
-import { type RateLimitSettings, createRateLimits } from '../http/limits/rate-limits.ts'
+import { createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
-import { MAX_RESPONSE_BYTES } from '../outbound/exchange.ts'
-import { USER_AGENT } from '../outbound/signed-headers.ts'
 import { readBrand } from './setting-files.ts'
 import type { DataSource } from 'typeorm'
-import { createOperatorKeys } from '../http/auth/operator-key.ts'
+import { createOperatorKeys } from '../accounts/operator.ts'
 import { createAuthRefusals } from '../http/auth/refusals.ts'
 import {
   CALLER_TTL_MS,
@@ -18,31 +16,10 @@ import { isLoopbackHost } from '../outbound/host-names.ts'
 
 /* The options of the parts of a process, from its configuration. */
 
-/** The part of the time of an attempt that connecting may take. */
-const CONNECT_TIMEOUT_MS = 5_000
-
-export function httpClientSettings(config: Config) {
-  return {
-    allowHttp: config.allowHttp,
-    allowedCidrs: config.allowedCidrs,
-    timeoutMs: config.attemptTimeoutMs,
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, config.attemptTimeoutMs),
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-    userAgent: USER_AGENT,
-  }
-}
-
-/**
- * Attempts in flight per worker: first ones at fast endpoints; retries at fast endpoints, with those that wait until they
- * are due; and those at endpoints that are slow or never answered.
- */
-const ACTIVITY_SLOTS = { first: 200, retry: 1_000, slow: 1_000 }
-
 export function workerSettings(config: Config) {
   return {
     namespace: config.temporalNamespace,
     taskQueue: config.temporalTaskQueue,
-    activitySlots: ACTIVITY_SLOTS,
     shutdownGraceMs: config.shutdownGraceMs,
     version:
       config.temporalBuildId === ''
@@ -62,15 +39,6 @@ export function retentionLimits({ retentionCompletedDays, retentionFailedDays, r
 /** Of one address: requests without a valid key, and those that need none. */
 const AUTH_FAILURES_PER_MINUTE = 600
 const OPEN_REQUESTS_PER_MINUTE = 6_000
-
-function rateLimitSettings(config: Config): RateLimitSettings {
-  return {
-    management: config.rateLimitManagement,
-    publish: config.rateLimitPublish,
-    authFailures: AUTH_FAILURES_PER_MINUTE,
-    open: OPEN_REQUESTS_PER_MINUTE,
-  }
-}
 
 export function apiSettings(config: Config, logger: Logger) {
   const { temporalUiUrl: url, temporalNamespace: namespace } = config
@@ -121,7 +89,13 @@ export function createAuthentication(
   { logger, metrics }: { logger: Logger; metrics: Metrics },
 ) {
   const known = createKnownCredentials()
-  const rateLimits = createRateLimits(rateLimitSettings(config), { logger, metrics })
+  const limits = {
+    management: config.rateLimitManagement,
+    publish: config.rateLimitPublish,
+    authFailures: AUTH_FAILURES_PER_MINUTE,
+    open: OPEN_REQUESTS_PER_MINUTE,
+  }
+  const rateLimits = createRateLimits(limits, { logger, metrics })
   return {
     findCaller: createCallerLookup(dataSource, CALLER_TTL_MS, known),
     requireOrganisation: createOrganisationCheck(dataSource),

@@ -29,7 +29,6 @@ import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/w
 import {
   createAuthentication,
   apiSettings,
-  httpClientSettings,
   retentionLimits,
   warnOfOpenPolicy,
   workerSettings,
@@ -163,7 +162,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     following.start()
   } else temporal.start(null)
   const urls = { url: listening?.url ?? null, metricsUrl }
-  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls }, 'service.started')
+  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls })
   return { ...urls, temporal }
 }
 
@@ -183,7 +182,8 @@ async function openBase(config: Config, { catalogue, logger, running, shutdown, 
   await warnOfMissingKeys(dataSource, catalogue, logger)
   const { stopping } = shutdown
   const nowMs = (): number => clock.nowMs()
-  const httpClient = createHttpClient({ ...httpClientSettings(config), stopping, nowMs })
+  const { allowHttp, allowedCidrs, attemptTimeoutMs: timeoutMs } = config
+  const httpClient = createHttpClient({ allowHttp, allowedCidrs, timeoutMs, stopping, nowMs })
   return { logger, metering, metrics, dataSource, clock, secretBox, httpClient }
 }
 

@@ -163,7 +163,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
     if (isKnown && performance.now() - checkedAtMs < SETUP_INTERVAL_MS) return
     if (knownId !== null && id !== knownId) {
       isComplete = isSetUp = false
-      logger.warn({ event: 'temporal.data_lost', namespace }, 'temporal.data_lost')
+      logger.warn({ event: 'temporal.data_lost', namespace })
       await register(connection)
       await onDataLost()
     } else await register(connection)
@@ -178,18 +178,12 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
       const missing = await registerSearchAttributes(connection, namespace)
       if (missing.length === 0) return
       registeredAtMs = performance.now()
-      logger.info(
-        { event: 'temporal.search_attributes_registered', missing },
-        'temporal.search_attributes_registered',
-      )
+      logger.info({ event: 'temporal.search_attributes_registered', missing })
     } catch (error) {
       if (!isNotPermitted(error)) throw error
       // Without the permission, an operator has to register them. Logged once.
       if (!isReported)
-        logger.warn(
-          { event: 'temporal.registration_refused', needed: SEARCH_ATTRIBUTE_NAMES, err: error },
-          'temporal.registration_refused',
-        )
+        logger.warn({ event: 'temporal.registration_refused', needed: SEARCH_ATTRIBUTE_NAMES, err: error })
       isReported = true
     }
   }
@@ -199,7 +193,7 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
       await onComplete(client, !isSetUp)
       isSetUp = true
     } catch (error) {
-      logger.warn({ event: 'temporal.setup_failed', err: error }, 'temporal.setup_failed')
+      logger.warn({ event: 'temporal.setup_failed', err: error })
     }
   }
 

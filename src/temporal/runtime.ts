@@ -21,7 +21,7 @@ export async function installRuntime(
       install(logger, metricsAt(bindAddress))
       return `http://${bindAddress}/metrics`
     } catch (error) {
-      logger.warn({ event: 'temporal.metrics_failed', err: error }, 'temporal.metrics_failed')
+      logger.warn({ event: 'temporal.metrics_failed', err: error })
     }
   }
   install(logger, {})

@@ -2,6 +2,9 @@ import { attemptQueue } from '../domain/attempt-outcome.ts'
 import { withCallTimeout, hasGrpcCode } from './calls.ts'
 import type { TemporalConnection } from './namespace.ts'
 
+/** `buildId` is null where the worker names none. */
+type Worker = { buildId: string | null }
+
 /**
  * Tasks of one kind on one task queue: the workers that serve it, and how many tasks wait for how long. The workers are
  * those that send heartbeats, or where none does those that polled lately.
@@ -9,8 +12,7 @@ import type { TemporalConnection } from './namespace.ts'
 export type TaskQueueState = {
   taskQueue: string
   taskType: 'workflow' | 'activity'
-  /** `buildId` is null where the worker names none. */
-  workers: { identity: string; buildId: string | null }[]
+  workers: Worker[]
   hasHeartbeats: boolean
   backlog: number
   backlogAgeMs: number
@@ -59,12 +61,9 @@ async function readTaskQueue(
   })
   const isPolling = ({ lastAccessTime }: (typeof pollers)[number]): boolean =>
     Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < POLL_TTL_MS
-  const polling = pollers
-    .filter(isPolling)
-    .map(({ identity, deploymentOptions, workerVersionCapabilities }) => ({
-      identity: identity ?? '',
-      buildId: (deploymentOptions?.buildId ?? workerVersionCapabilities?.buildId) || null,
-    }))
+  const polling = pollers.filter(isPolling).map(({ deploymentOptions, workerVersionCapabilities }) => ({
+    buildId: (deploymentOptions?.buildId ?? workerVersionCapabilities?.buildId) || null,
+  }))
   return {
     taskQueue,
     taskType,
@@ -74,9 +73,6 @@ async function readTaskQueue(
     backlogAgeMs: Number(stats?.approximateBacklogAge?.seconds ?? 0) * 1_000,
   }
 }
-
-/** A worker that reports to Temporal that it runs. `buildId` is null where it names none. */
-export type ReportedWorker = { taskQueue: string; identity: string; buildId: string | null }
 
 /** WORKER_STATUS_RUNNING of temporal.api.enums.v1.WorkerStatus. */
 const RUNNING: unknown = 1
@@ -96,11 +92,13 @@ export async function listReportedWorkers(
   { workflowService }: Pick<TemporalConnection, 'workflowService'>,
   namespace: string,
   taskQueue: string,
-): Promise<ReportedWorker[]> {
+): Promise<Worker[]> {
   try {
     const query = `TaskQueue = '${taskQueue.replaceAll("'", "''")}'`
     const { workersInfo } = await workflowService.listWorkers({ namespace, query, pageSize: PAGE_SIZE })
-    return workersInfo.filter(isRunning).map((listed) => presentWorker(listed, taskQueue))
+    return workersInfo.filter(isRunning).map(({ workerHeartbeat }) => ({
+      buildId: workerHeartbeat?.deploymentVersion?.buildId || null,
+    }))
   } catch (error) {
     if (hasGrpcCode(error, 'UNIMPLEMENTED')) return []
     throw error
@@ -110,12 +108,4 @@ export async function listReportedWorkers(
 function isRunning({ workerHeartbeat }: Listed): boolean {
   const heartbeatMs = Number(workerHeartbeat?.heartbeatTime?.seconds ?? 0) * 1_000
   return workerHeartbeat?.status === RUNNING && Date.now() - heartbeatMs < HEARTBEAT_TTL_MS
-}
-
-function presentWorker({ workerHeartbeat }: Listed, taskQueue: string): ReportedWorker {
-  return {
-    taskQueue,
-    identity: workerHeartbeat?.workerIdentity ?? '',
-    buildId: workerHeartbeat?.deploymentVersion?.buildId || null,
-  }
 }

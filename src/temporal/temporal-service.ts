@@ -131,7 +131,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
 
   function use(made: Link): void {
     link = made
-    if (work === null) logger.info({ event: 'temporal.connected', address, namespace }, 'temporal.connected')
+    if (work === null) logger.info({ event: 'temporal.connected', address, namespace })
     else made.served = serve(made, work)
   }
 
@@ -143,7 +143,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
         const { signal } = stopping
         const limits = { what: 'creating the workers', timeoutMs: CREATE_WORKERS_TIMEOUT_MS, signal }
         made.workers = await withTimeLimit(createWorkers(made.connection), limits, (late) => late.discard())
-        logger.info({ event: 'temporal.connected', address, namespace }, 'temporal.connected')
+        logger.info({ event: 'temporal.connected', address, namespace })
         const ended = made.workers.run()
         if (isOver()) made.workers.shutdown()
         await ended
@@ -167,7 +167,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
   /** Throws when a new connection fails too: then the current one is used again when Temporal is back. */
   async function replace(current: Link): Promise<void> {
     const made = await connect()
-    logger.warn({ event: 'temporal.connection_replaced', address }, 'temporal.connection_replaced')
+    logger.warn({ event: 'temporal.connection_replaced', address })
     use(made)
     const retired = retire(current).finally(() => retiring.delete(retired))
     retiring.add(retired)
@@ -242,6 +242,6 @@ function createUnavailableLog(logger: Logger, address: string): (error: unknown,
   return (error, isNew) => {
     if (!isNew && performance.now() - reportedAtMs < LOG_INTERVAL_MS) return
     reportedAtMs = performance.now()
-    logger.warn({ event: 'temporal.unavailable', address, err: error }, 'temporal.unavailable')
+    logger.warn({ event: 'temporal.unavailable', address, err: error })
   }
 }

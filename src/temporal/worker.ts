@@ -13,8 +13,6 @@ import { attemptQueue, type AttemptQueue } from '../domain/attempt-outcome.ts'
 export type WorkerSettings = {
   namespace: string
   taskQueue: string
-  /** Activities in flight at once on each task queue. */
-  activitySlots: Readonly<Record<AttemptQueue, number>>
   /** Time for attempts in flight when the worker shuts down. */
   shutdownGraceMs: number
   /**
@@ -23,6 +21,12 @@ export type WorkerSettings = {
    */
   version: WorkerDeploymentVersion | null
 }
+
+/**
+ * Attempts in flight at once: first ones at fast endpoints; retries at fast endpoints, with those that wait until they
+ * are due; and those at endpoints that are slow or never answered.
+ */
+const ACTIVITY_SLOTS: Readonly<Record<AttemptQueue, number>> = { first: 200, retry: 1_000, slow: 1_000 }
 
 /** Workflow tasks in flight at once. */
 export const WORKFLOW_TASK_SLOTS = 100
@@ -63,7 +67,7 @@ export async function createWorkers(
   activities: Activities,
   createWorker: CreateWorker = (options) => Worker.create(options),
 ): Promise<Workers> {
-  const { namespace, taskQueue, activitySlots, shutdownGraceMs, version } = settings
+  const { namespace, taskQueue, shutdownGraceMs, version } = settings
   const common = {
     connection,
     namespace,
@@ -85,8 +89,8 @@ export async function createWorkers(
       ...(kind === 'first'
         ? { activities, ...workflowOptions }
         : { activities: { makeAttempt: activities.makeAttempt } }),
-      maxConcurrentActivityTaskExecutions: activitySlots[kind],
-      maxConcurrentActivityTaskPolls: Math.min(POLLERS, activitySlots[kind]),
+      maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS[kind],
+      maxConcurrentActivityTaskPolls: POLLERS,
     })
   const workers = new Map<AttemptQueue, Worker>()
   try {

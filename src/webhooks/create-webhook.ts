@@ -5,7 +5,6 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Db } from '../db/connection/db.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../db/queries/idempotency.ts'
-import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import { requireOrganisation } from '../accounts/organisations.ts'
 import {
   countWebhooks,
@@ -14,7 +13,7 @@ import {
   insertWebhook,
   type WebhookRow,
 } from '../db/queries/webhooks.ts'
-import { notFound, ProblemError, type FieldError } from '../problem-error.ts'
+import { notFound, ProblemError, requireSubscriptionRights, type FieldError } from '../problem-error.ts'
 import { newId } from '../ids.ts'
 import { canonicalUrl, urlErrors, type UrlPolicy } from '../outbound/url-rules.ts'
 import { generateSigningSecret, type SecretBox } from '../secret-box.ts'
@@ -111,18 +110,24 @@ function subscriptionErrors(eventKeys: readonly unknown[], catalogue: Catalogue)
   return eventKeys.flatMap((key, index) => {
     if (typeof key !== 'string') return []
     const pointer = `/subscribedEventKeys/${index}`
-    if (key === WILDCARD) {
-      if (eventKeys.length === 1) return []
-      return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
-    }
-    if (catalogue.isSubscribable(key)) return []
-    if (catalogue.find(key) === undefined)
-      return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown(key)}.` }]
+    const errors = selectedKeyErrors(key, eventKeys.length, pointer, catalogue)
+    if (errors.length > 0 || key === WILDCARD || catalogue.isSubscribable(key)) return errors
     return [{ pointer, code: 'not_subscribable', detail: 'This event key cannot be subscribed to by name.' }]
   })
 }
 
-/** The key as the answer repeats it: a webhook may still subscribe to one that the catalogue has lost. */
-function shown(key: string): string {
-  return JSON.stringify(key.slice(0, MAX_EVENT_KEY_LENGTH))
+/** Checks one of the `count` event keys of a webhook or a stream. The answer repeats it: the catalogue may have lost it. */
+export function selectedKeyErrors(
+  key: string,
+  count: number,
+  pointer: string,
+  { find }: Pick<Catalogue, 'find'>,
+): FieldError[] {
+  if (key === WILDCARD) {
+    if (count === 1) return []
+    return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
+  }
+  if (find(key) !== undefined) return []
+  const shown = JSON.stringify(key.slice(0, MAX_EVENT_KEY_LENGTH))
+  return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown}.` }]
 }

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { requireSubscriptionRights } from '../accounts/caller-lookup.ts'
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
-import { conflict } from '../problem-error.ts'
+import { conflict, requireSubscriptionRights } from '../problem-error.ts'
 import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { FAILURE_TEXTS } from '../../src/domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../../src/domain/attempt-outcome.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 

@@ -2,4 +2,4 @@ import type { Logger } from '../../src/observability/logger.ts'
 
 const nothing = (): void => undefined
 
-export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+export const silentLogger: Logger = { info: nothing, warn: nothing, error: nothing }

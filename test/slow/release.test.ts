@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import { release } from '../../src/dev/release/release.ts'
 import { runtimePackages, type LockFile } from '../../src/dev/release/packages.ts'
 import { runTool } from '../../src/dev/guarded-process.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database/database.ts'
@@ -29,7 +28,7 @@ describe('a release', function () {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'posthorn-release-test-'))
     released = join(folder, 'release')
-    await release(released)
+    await makeRelease(ROOT, released)
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -88,8 +87,7 @@ describe('a release', function () {
     execFileSync('tar', ['-x'], { cwd: clone, input: archive })
     const copy = 'cp -al "$0" node_modules 2>/dev/null || { rm -rf node_modules; cp -a "$0" node_modules; }'
     execFileSync('sh', ['-c', copy, join(ROOT, 'node_modules')], { cwd: clone })
-    const args = ['--import', 'tsx', 'src/dev/npm-release.ts']
-    await runTool({ command: process.execPath, args, cwd: clone, timeoutMs: BUILD_TIMEOUT_MS })
+    await makeRelease(clone)
     expect(readFileSync(join(clone, 'release/SHA256SUMS'), 'utf8')).to.equal(read('SHA256SUMS'))
   })
 
@@ -166,3 +164,9 @@ describe('a release', function () {
     })
   })
 })
+
+/** Runs `npm run release` of a clone, which makes the release in `folder`, in release/ where none is given. */
+async function makeRelease(clone: string, folder?: string): Promise<void> {
+  const args = ['--import', 'tsx', 'src/dev/release/release.ts', ...(folder === undefined ? [] : [folder])]
+  await runTool({ command: process.execPath, args, cwd: clone, timeoutMs: BUILD_TIMEOUT_MS })
+}

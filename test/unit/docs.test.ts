@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { COMMANDS } from '../../src/cli/command-line/commands.ts'
 import { findCommand } from '../../src/cli/command-line/find-command.ts'
-import { GENERATED_PARTS, readPart } from '../../src/dev/generated-documents.ts'
 import { SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../../src/deliveries/protocol/sweep.ts'
 import { FAILURE_CODES } from '../../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../../src/domain/delivery-state.ts'
-import { FIELD_PROBLEMS, PROBLEMS } from '../../src/domain/problems.ts'
+import { PROBLEMS } from '../../src/domain/problems.ts'
+import { FIELD_PROBLEMS } from '../../src/json-schema/field-errors.ts'
 import { RETRY_WAITS_MS } from '../../src/domain/retry-schedule.ts'
 import { PublishEventSchema } from '../../src/http/schemas/event.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
@@ -113,13 +113,6 @@ describe('README.md', () => {
     expect(lines.length).to.be.at.most(README_MAX_LINES)
     for (const line of lines) expect(line.length, line).to.be.at.most(MAX_COLUMNS)
   })
-})
-
-describe('the generated parts of the documents', () => {
-  for (const part of GENERATED_PARTS)
-    it(`match the code: ${part.name} in ${part.file} (npm run check:docs -- --write)`, () => {
-      expect(readPart(part)).to.equal(part.render())
-    })
 })
 
 describe('docs/configuration.md', () => {

@@ -1,6 +1,6 @@
 import { DEFAULT_API } from '../listen/listen-defaults.ts'
 import { LISTEN_COMMAND } from './listen-command.ts'
-import type { Command, CommandGroup, RunCommand, Option } from './command.ts'
+import type { Command, CommandGroup, Option } from './command.ts'
 
 const organisation: Option = {
   name: 'organisation',
@@ -67,14 +67,6 @@ const API_KEY_COMMANDS: readonly Command[] = [
   },
 ]
 
-async function loadServe(roles: { api: boolean; worker: boolean }): Promise<RunCommand> {
-  const { serve } = await import('../serve.ts')
-  return async (_args, output) => {
-    await serve(roles, output)
-    return 0
-  }
-}
-
 /** Every command of `posthorn`, in the order of its help. Nothing heavy is imported here: help is printed at once. */
 export const COMMANDS: readonly (Command | CommandGroup)[] = [
   {
@@ -82,21 +74,21 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'run the API and a worker in one process',
     details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
     examples: ['serve'],
-    load: () => loadServe({ api: true, worker: true }),
+    load: async () => (await import('../serve.ts')).runService({ api: true, worker: true }),
   },
   {
     name: 'api',
     summary: 'run the API without a worker; it never POSTs to receivers',
     details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
     examples: ['api'],
-    load: () => loadServe({ api: true, worker: false }),
+    load: async () => (await import('../serve.ts')).runService({ api: true, worker: false }),
   },
   {
     name: 'worker',
     summary: 'run a worker without the API',
     details: ['Runs until SIGTERM or SIGINT. Needs all required settings.'],
     examples: ['worker'],
-    load: () => loadServe({ api: false, worker: true }),
+    load: async () => (await import('../serve.ts')).runService({ api: false, worker: true }),
   },
   {
     name: 'relay',
@@ -110,7 +102,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       { name: 'print-sql', meaning: 'print the SQL that makes the outbox, and end' },
     ],
     examples: ['relay --api https://posthorn.example.com', 'relay --print-sql > outbox.sql'],
-    load: async () => (await import('../relay.ts')).runRelay,
+    load: async () => (await import('../serve.ts')).runRelay,
   },
   {
     name: 'migrate',
@@ -174,13 +166,13 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
           },
         ],
         examples: ['catalogue check catalogue.json', 'catalogue check catalogue.json --database'],
-        load: async () => (await import('../catalogue-commands.ts')).runCatalogueCheck,
+        load: async () => (await import('../catalogue.ts')).runCatalogueCheck,
       },
       {
         name: 'catalogue print',
         summary: 'print the built-in catalogue, to begin with',
         examples: ['catalogue print > catalogue.json'],
-        load: async () => (await import('../catalogue-commands.ts')).runCataloguePrint,
+        load: async () => (await import('../catalogue.ts')).runCataloguePrint,
       },
     ],
   },
@@ -190,6 +182,6 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     summary: 'print the OpenAPI document',
     details: ['It documents the catalogue that POSTHORN_CATALOGUE names, or the built-in one.'],
     examples: ['openapi > openapi.json'],
-    load: async () => (await import('../catalogue-commands.ts')).runOpenApi,
+    load: async () => (await import('../catalogue.ts')).runOpenApi,
   },
 ]

@@ -69,12 +69,15 @@ type Reader = {
   /** The same for one that others make necessary; empty until the problems are thrown. */
   required(option: string, parse: (text: string) => string): string
   /** The same for the value of an environment variable, which counts where the option is not given. */
-  orVariable<T>(option: string, variable: string, text: string, parse: (text: string) => T): T | null
+  orVariable<T>(option: string, variable: string, parse: (text: string) => T): T | null
   refuse(problem: string): void
 }
 
 /** Builds what parses the values of options; what is wrong with them goes onto `problems`. */
-export function createReader(given: ReadonlyMap<string, string>, problems: string[]): Reader {
+export function createReader(
+  { given, problems }: Arguments,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Reader {
   // An empty value has been named already, or is none.
   const parseNamed = <T>(name: string, text: string, parse: (text: string) => T): T | null => {
     if (text === '') return null
@@ -95,8 +98,8 @@ export function createReader(given: ReadonlyMap<string, string>, problems: strin
       if (!given.has(option) && !problems.includes(missing)) problems.push(missing)
       return optional(option, parse) ?? ''
     },
-    orVariable: (option, variable, text, parse) =>
-      given.has(option) ? optional(option, parse) : parseNamed(variable, text, parse),
+    orVariable: (option, variable, parse) =>
+      given.has(option) ? optional(option, parse) : parseNamed(variable, env[variable] ?? '', parse),
     refuse: (problem) => void problems.push(problem),
   }
 }

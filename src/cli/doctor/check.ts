@@ -103,11 +103,6 @@ export function renderText({ findings }: Diagnosis): string {
   return [...lines, counts].join('\n')
 }
 
-/** Returns one JSON document. */
-export function renderJson(diagnosis: Diagnosis): string {
-  return JSON.stringify(diagnosis, null, 2)
-}
-
 /** The time for one check, in which it is not waiting for another. */
 export const CHECK_TIMEOUT_MS = 5_000
 

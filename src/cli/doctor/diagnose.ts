@@ -2,24 +2,14 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
 import { createDatabaseAccess, createTemporalAccess } from './access.ts'
 import { databaseChecks } from './database-checks.ts'
-import {
-  type Level,
-  type Diagnosis,
-  renderJson,
-  renderText,
-  runChecks,
-  ok,
-  problem,
-  type Finding,
-} from './check.ts'
-import { httpChecks, outboundChecks } from './http-checks.ts'
+import { type Level, type Diagnosis, renderText, runChecks, ok, problem, type Finding } from './check.ts'
+import { edgeChecks } from './edge-checks.ts'
 import { keyChecks } from './key-checks.ts'
-import { notificationChecks } from './notification-checks.ts'
 import { workChecks } from './work-checks.ts'
 import { relayChecks } from './relay-checks.ts'
 import { temporalChecks } from './temporal-checks.ts'
 import type { Arguments, Output } from '../command-line/command.ts'
-import { loadCatalogue } from '../catalogue-file.ts'
+import { loadCatalogue } from '../catalogue.ts'
 import {
   BRAND_SETTINGS,
   CREDENTIAL_SETTINGS,
@@ -30,7 +20,7 @@ import {
 /** `posthorn doctor`. Ends the process itself. */
 export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {
   const diagnosis = await diagnose(process.env)
-  print(given.has('json') ? renderJson(diagnosis) : renderText(diagnosis))
+  print(given.has('json') ? JSON.stringify(diagnosis, null, 2) : renderText(diagnosis))
   // The search for a host's address may go on for longer than its check.
   process.exit(diagnosis.status === 'error' ? 1 : 0)
 }
@@ -50,9 +40,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...databaseChecks(config, database),
       ...temporalChecks(config, temporal),
       ...keyChecks(config, database),
-      ...httpChecks(config),
-      ...outboundChecks(config),
-      ...notificationChecks(config),
+      ...edgeChecks(config),
       ...workChecks(config, { database, temporal }),
       ...relayChecks(config, platform),
     ])

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { findOrganisation, getFromApi, UnavailableError } from './api-request.ts'
-import { createParser } from 'eventsource-parser'
+import { EventSourceParserStream, ParseError, type EventSourceMessage } from 'eventsource-parser/stream'
 import { retryDelayMs } from '../../outbound/api-answer.ts'
 import { describeError, visibleText } from '../../process/visible-text.ts'
 
@@ -75,20 +75,31 @@ async function readOnce(
 ): Promise<UnavailableError> {
   const silence = createSilenceTimer()
   const signal = AbortSignal.any([stop, silence.signal])
+  const hearOfServer = (): void => {
+    progress.failures = 0
+    silence.restart()
+  }
   try {
     progress.organisationId ??= await findOrganisation(options, signal)
     const body = await openStream(options, progress, signal)
     listener.onConnected(progress.organisationId)
-    for await (const { id, event, data, retryMs } of readFrames(body)) {
+    const parser = new EventSourceParserStream({
+      onComment: hearOfServer,
+      onRetry(retryMs) {
+        progress.retryMs = retryMs
+        hearOfServer()
+      },
+      maxBufferSize: MAX_EVENT_LENGTH,
+    })
+    for await (const event of readEvents(body.pipeThrough(parser))) {
       silence.stop()
-      progress.failures = 0
-      progress.retryMs = retryMs ?? progress.retryMs
-      if (event === 'gap') listener.onNote(describeGap(progress))
-      else if (event === 'payload_erased') listener.onNote(`The payload of event ${id} is erased.`)
-      else if (event !== 'position' && id !== null && event !== null && data !== null && isNew(progress, id))
-        await listener.onEvent({ id, key: event, data })
+      const { id, event: key, data } = event
+      if (key === 'gap') listener.onNote(describeGap(progress))
+      else if (key === 'payload_erased') listener.onNote(`The payload of event ${id} is erased.`)
+      else if (key !== 'position' && id !== undefined && key !== undefined && isNew(progress, id))
+        await listener.onEvent({ id, key, data })
       progress.lastEventId = id ?? progress.lastEventId
-      silence.restart()
+      hearOfServer()
     }
     return new UnavailableError('The stream ended.')
   } catch (error) {
@@ -105,7 +116,7 @@ async function openStream(
   options: StreamOptions,
   { organisationId, lastEventId }: Progress,
   signal: AbortSignal,
-): Promise<AsyncIterable<Uint8Array>> {
+): Promise<ReadableStream<string>> {
   const query = options.events === null ? '' : `?events=${encodeURIComponent(options.events)}`
   const { body } = await getFromApi(
     options,
@@ -117,7 +128,7 @@ async function openStream(
     signal,
   )
   if (body === null) throw new UnavailableError('The stream ended.')
-  return body
+  return body.pipeThrough(new TextDecoderStream())
 }
 
 /** True for an event that was not taken before; from then on it was. */
@@ -150,35 +161,17 @@ function createSilenceTimer() {
   }
 }
 
-/** One block of the stream. A comment has nothing. */
-type Frame = { id: string | null; event: string | null; data: string | null; retryMs: number | null }
-
 /** No envelope is nearly as large. */
-const MAX_FRAME_LENGTH = 4 * 1024 * 1024
+const MAX_EVENT_LENGTH = 4 * 1024 * 1024
 
-/** Reads the frames of an event stream. Throws UnavailableError when the connection breaks. */
-async function* readFrames(body: AsyncIterable<Uint8Array>): AsyncGenerator<Frame> {
-  const frame: Frame = { id: null, event: null, data: null, retryMs: null }
-  const parser = createParser({
-    onEvent: ({ id = null, event = null, data }) => void Object.assign(frame, { id, event, data }),
-    onRetry: (retryMs) => void Object.assign(frame, { retryMs }),
-  })
-  const decoder = new TextDecoder()
-  let text = ''
+/** Passes the events of a stream on. Throws UnavailableError when the connection breaks. */
+async function* readEvents(events: AsyncIterable<EventSourceMessage>): AsyncGenerator<EventSourceMessage> {
   try {
-    for await (const chunk of body) {
-      text += decoder.decode(chunk, { stream: true })
-      const blocks = text.split('\n\n')
-      text = blocks.pop() ?? ''
-      if (text.length > MAX_FRAME_LENGTH) throw new Error('an event is larger than events of Posthorn are')
-      for (const block of blocks) {
-        Object.assign(frame, { id: null, event: null, data: null, retryMs: null })
-        parser.feed(`${block}\n\n`)
-        yield { ...frame }
-      }
-    }
+    yield* events
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error
-    throw new UnavailableError(`The stream broke: ${visibleText(describeError(cause))}.`)
+    const reason =
+      cause instanceof ParseError ? 'an event is larger than events of Posthorn are' : describeError(cause)
+    throw new UnavailableError(`The stream broke: ${visibleText(reason)}.`)
   }
 }

@@ -1,4 +1,4 @@
-import { isKeyShaped } from '../../domain/api-key-shape.ts'
+import { isKeyShaped } from '../../credentials.ts'
 import { checkWebhookUrl } from '../../outbound/url-rules.ts'
 import { type Arguments, type Output, UsageError } from '../command-line/command.ts'
 import { createReader, platformId } from '../command-line/read-arguments.ts'
@@ -7,8 +7,6 @@ import { DEFAULT_API, FORWARD_POLICY } from './listen-defaults.ts'
 import { parseUrl } from '../../domain/text-rules.ts'
 
 const MAX_EVENTS_LENGTH = 8_000
-
-type Environment = Readonly<Record<string, string | undefined>>
 
 /** Runs `posthorn listen`. The HTTP client is loaded only for arguments that are right. */
 export async function runListen(args: Arguments, output: Output): Promise<never> {
@@ -26,28 +24,25 @@ export async function runListen(args: Arguments, output: Output): Promise<never>
 
 /** Reads the values of the options; throws UsageError with every problem at once. */
 export function readListenCommand(
-  { command: name, given, problems }: Arguments,
-  env: Environment,
+  args: Arguments,
+  env: Readonly<Record<string, string | undefined>>,
 ): ListenCommand {
-  const reader = createReader(given, problems)
-  const orVariable = <T>(option: string, variable: string, parse: (text: string) => T) =>
-    reader.orVariable(option, variable, env[variable] ?? '', parse)
-
+  const reader = createReader(args, env)
   const isKeyGiven = reader.has('key') || (env['POSTHORN_KEY'] ?? '') !== ''
   if (!isKeyGiven) reader.refuse('--key or POSTHORN_KEY has to be given')
   if (!reader.has('forward-to') && !reader.has('print'))
     reader.refuse('--forward-to or --print has to be given')
   if (reader.has('secret') && !reader.has('forward-to')) reader.refuse('--secret needs --forward-to')
   const command: ListenCommand = {
-    apiUrl: orVariable('api', 'POSTHORN_URL', apiUrl) ?? DEFAULT_API,
-    apiKey: orVariable('key', 'POSTHORN_KEY', apiKey) ?? '',
-    organisationId: orVariable('org', 'POSTHORN_ORG', platformId),
+    apiUrl: reader.orVariable('api', 'POSTHORN_URL', apiUrl) ?? DEFAULT_API,
+    apiKey: reader.orVariable('key', 'POSTHORN_KEY', apiKey) ?? '',
+    organisationId: reader.orVariable('org', 'POSTHORN_ORG', platformId),
     events: reader.optional('events', eventKeys),
     forwardTo: reader.optional('forward-to', receiverUrl),
     secret: reader.optional('secret', signingSecret),
     printsBodies: reader.has('print'),
   }
-  if (problems.length > 0) throw new UsageError(name, problems)
+  if (args.problems.length > 0) throw new UsageError(args.command, args.problems)
   return command
 }
 

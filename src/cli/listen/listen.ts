@@ -5,7 +5,7 @@ import { generateSigningSecret } from '../../secret-box.ts'
 import type { Output } from '../command-line/command.ts'
 import { followEvents, type StreamedEvent } from './follow-events.ts'
 import { visibleText } from '../../process/visible-text.ts'
-import { signedHeaders, USER_AGENT } from '../../outbound/signed-headers.ts'
+import { signedHeaders } from '../../outbound/signed-headers.ts'
 import { FORWARD_POLICY, FORWARD_TIMEOUT_MS } from './listen-defaults.ts'
 
 export type ListenCommand = {
@@ -30,7 +30,8 @@ const MAX_QUEUED_EVENTS = 100
 export async function listen(command: ListenCommand, output: Output): Promise<never> {
   const { forwardTo, printsBodies } = command
   const secret = command.secret ?? generateSigningSecret()
-  const forwarder = forwardTo === null ? null : createForwarder({ url: forwardTo, secret })
+  // The client of webhooks.
+  const client = createHttpClient({ ...FORWARD_POLICY, timeoutMs: FORWARD_TIMEOUT_MS })
   if (forwardTo !== null) output.print(`Signing secret: ${secret}`)
   const stop = new AbortController()
 
@@ -47,9 +48,14 @@ export async function listen(command: ListenCommand, output: Output): Promise<ne
     },
     onNote: (line: string) => output.note(line),
   }
+  /** Sends an event as webhooks send it, with the same headers and bytes. Rejects only when the listening stops. */
+  function forward({ id, data }: StreamedEvent, url: string): Promise<PostResult> {
+    const body = Buffer.from(data)
+    const headers = signedHeaders(id, secret, body)
+    return client.post({ url, headers, body, signal: stop.signal, reuseKey: 'listen' })
+  }
   async function take(event: StreamedEvent): Promise<void> {
-    const result = forwarder === null ? null : await forwarder.forward(event, stop.signal)
-    const line = describeEvent(event, result)
+    const line = describeEvent(event, forwardTo === null ? null : await forward(event, forwardTo))
     output.print(printsBodies ? `${line}\n${visibleText(event.data)}` : line)
   }
   async function takeAll(): Promise<never> {
@@ -64,7 +70,7 @@ export async function listen(command: ListenCommand, output: Output): Promise<ne
     if (lost > 0) output.note(`Events that were received and not forwarded: ${lost}.`)
     stop.abort()
     queue.destroy()
-    await forwarder?.close()
+    await client.close()
   }
 }
 
@@ -77,30 +83,4 @@ function describeEvent({ key, id }: StreamedEvent, result: PostResult | null): s
   const { succeeded, statusCode, failureCode, durationMs, error } = result
   const failure = succeeded ? '' : `  failed, not retried: ${visibleText(error ?? '')}`
   return `${line}  ${statusCode ?? failureCode ?? ''}  ${durationMs} ms${failure}`
-}
-
-const CONNECT_TIMEOUT_MS = 5_000
-const MAX_LOCAL_RESPONSE_BYTES = 1_024
-
-type Forwarder = {
-  /** Sends one event as webhooks send it: same client, headers and bytes. Rejects only when `signal` aborts. */
-  forward(event: StreamedEvent, signal: AbortSignal): Promise<PostResult>
-  close(): Promise<void>
-}
-
-function createForwarder({ url, secret }: { url: string; secret: string }): Forwarder {
-  const client = createHttpClient({
-    ...FORWARD_POLICY,
-    timeoutMs: FORWARD_TIMEOUT_MS,
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    maxResponseBytes: MAX_LOCAL_RESPONSE_BYTES,
-    userAgent: USER_AGENT,
-  })
-  return {
-    forward({ id, data }, signal) {
-      const body = Buffer.from(data)
-      return client.post({ url, headers: signedHeaders(id, secret, body), body, signal, reuseKey: 'listen' })
-    },
-    close: () => client.close(),
-  }
 }

@@ -82,7 +82,7 @@ export type WebhookStatsRow = WaitingFirstAttempts &
     latestAttempt: LatestAttemptRow | null
   }
 
-export type LatestAttemptRow = LatestAttempt & { body: Buffer | null }
+type LatestAttemptRow = LatestAttempt & { body: Buffer | null }
 
 /** One row per webhook of the organisation, oldest webhook first; test events count nowhere. */
 export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {

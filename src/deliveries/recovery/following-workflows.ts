@@ -9,7 +9,7 @@ import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 
 /** Starts workflows that follow: of deliveries that ended without one. */
-export type FollowingWorkflows = Pick<PollLoop, 'start' | 'stop'> & {
+type FollowingWorkflows = Pick<PollLoop, 'start' | 'stop'> & {
   /** One pass; returns how many workflows it started. */
   runOnce(signal?: AbortSignal): Promise<number>
 }

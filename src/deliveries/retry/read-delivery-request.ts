@@ -1,11 +1,10 @@
 import type { DataSource } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
-import { missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findSealedSecret, findWebhook } from '../../db/queries/webhooks.ts'
-import { forbidden, notFound, payloadErased } from '../../problem-error.ts'
+import { notFound, payloadErased, requireSubscriptionRights } from '../../problem-error.ts'
 import { signedHeaders } from '../../outbound/signed-headers.ts'
 import type { SecretBox } from '../../secret-box.ts'
 
@@ -33,9 +32,7 @@ export async function readDeliveryRequest(
   const delivery = await findDelivery(dataSource, organisationId, webhookId, deliveryId)
   const sealed = await findSealedSecret(dataSource, organisationId, webhookId)
   if (webhook === null || delivery === null || sealed === null) throw notFound('delivery')
-  const eventKeys = [...webhook.subscribedEventKeys, delivery.eventKey]
-  const missing = missingPermissions(actor, permissionsForSubscription(eventKeys, catalogue.permissionFor))
-  if (missing.length > 0) throw forbidden(missing)
+  requireSubscriptionRights(catalogue, actor, [...webhook.subscribedEventKeys, delivery.eventKey])
   if (delivery.body === null) throw payloadErased()
   const headers = signedHeaders(deliveryId, secretBox.open(webhookId, sealed), delivery.body)
   await recordAudit(dataSource, actor, { action: 'delivery.request_read', webhookId, deliveryId })

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
-import { isSubscribedTo, missingPermissions, permissionsForSubscription } from '../../domain/permissions.ts'
+import { isSubscribedTo } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'
@@ -24,7 +24,7 @@ import {
   type ReplayRow,
 } from '../../db/queries/replays.ts'
 import { requireWebhook } from '../../db/queries/webhooks.ts'
-import { conflict, forbidden, notFound } from '../../problem-error.ts'
+import { conflict, notFound, requireSubscriptionRights } from '../../problem-error.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 
@@ -139,11 +139,7 @@ async function requireReplayRights(
 ): Promise<void> {
   const webhook = await requireWebhook(dataSource, actor.organisationId, webhookId)
   const { subscribedEventKeys, enabled } = webhook
-  const lacking = missingPermissions(
-    actor,
-    permissionsForSubscription(eventKeys ?? subscribedEventKeys, catalogue.permissionFor),
-  )
-  if (lacking.length > 0) throw forbidden(lacking)
+  requireSubscriptionRights(catalogue, actor, eventKeys ?? subscribedEventKeys)
   if (!enabled) throw webhookDisabled()
   const missing = eventKeys?.find((key) => !isSubscribedTo(subscribedEventKeys, key))
   if (missing !== undefined) throw conflict('not_subscribed', `The webhook is not subscribed to ${missing}.`)

@@ -1,11 +1,11 @@
 import type { DataSource } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
-import { mayReadPayload, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
+import { TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findMember } from '../../db/queries/organisations.ts'
 import { requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { conflict, forbidden, notFound } from '../../problem-error.ts'
+import { conflict, notFound, requirePermissions } from '../../problem-error.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { commitReserved, type Commits } from '../protocol/commit-events.ts'
@@ -60,7 +60,7 @@ function exampleFor(
 ): object {
   const entry = find(eventKey)
   if (entry === undefined) throw notFound('event key')
-  if (!mayReadPayload(actor, eventKey, permissionFor)) throw forbidden([permissionFor(eventKey)])
+  requirePermissions(actor, [permissionFor(eventKey)])
   if (!isSubscribedTo(subscribedEventKeys, eventKey))
     throw conflict('not_subscribed', `The webhook is not subscribed to ${eventKey}.`)
   return entry.example

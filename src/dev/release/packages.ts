@@ -71,7 +71,8 @@ function dependenciesOf(folder: string): Record<string, string> {
     .flatMap((file) => [
       ...readFileSync(join(folder, file), 'utf8').matchAll(/\b(?:from|import\() ?'([^'.][^']*)'/g),
     ])
-    .map(([, specifier = '']) => specifier)
+    // Without the path in the package, as in `eventsource-parser/stream`.
+    .map(([, specifier = '']) => /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '')
     .filter((specifier) => !specifier.startsWith('node:'))
   return Object.fromEntries(
     [...new Set(imported)].sort().map((name) => {
@@ -99,7 +100,6 @@ type LockedPackage = {
   version?: string
   license?: string
   dev?: true
-  optional?: true
   hasInstallScript?: true
 }
 
@@ -146,4 +146,14 @@ export function runtimePackages(lock: LockFile): RuntimePackage[] {
       return { name, version, licence: license ?? UNNAMED_LICENCES[name] ?? 'unknown', hasInstallScript }
     })
     .sort((one, other) => `${one.name} ${one.version}`.localeCompare(`${other.name} ${other.version}`, 'en'))
+}
+
+/** Returns the entry of this version in the changelog, or that of what is not released yet. */
+export function releaseNotes(changelog: string): string {
+  const entries = changelog.split(/^(?=## )/m)
+  const find = (title: string): string | undefined =>
+    entries.find((entry) => entry.startsWith(`## [${title}]`))
+  const entry = find(packageJson.version) ?? find('Unreleased')
+  if (entry === undefined) throw new Error(`CHANGELOG.md has no entry for ${packageJson.version}`)
+  return `# Posthorn ${packageJson.version}\n\n${entry.trimEnd()}\n`
 }

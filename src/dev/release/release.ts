@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
@@ -12,6 +11,7 @@ import {
   buildListenPackage,
   buildServerPackage,
   packFolder,
+  releaseNotes,
   runtimePackages,
   writeJson,
   type LockFile,
@@ -39,31 +39,32 @@ type Sbom = {
 }
 
 /**
- * Makes all that a release consists of, in `folder`: both npm packages, the Helm chart, the OpenAPI document, the SBOM
- * (CycloneDX), the licences, notes and checksums. The same sources give the same bytes. Needs npm and GNU tar, and no
- * network. Whatever was in `folder` is gone.
+ * `npm run release`: makes all that a release consists of, in release/ or the folder of its argument: both npm packages,
+ * the Helm chart, the OpenAPI document, the SBOM (CycloneDX), the licences, notes and checksums, which it prints. The same
+ * sources give the same bytes. Needs npm, GNU tar and sha256sum, and no network. Whatever was in the folder is gone.
  */
-export async function release(folder: string): Promise<void> {
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
-  const draft = mkdtempSync(join(tmpdir(), 'posthorn-release-'))
-  try {
-    const [server, listen] = [join(draft, 'posthorn'), join(draft, 'posthorn-listen')]
-    await buildServerPackage(server)
-    await packFolder(server, folder)
-    await buildListenPackage(listen)
-    await packFolder(listen, folder)
-    await packChart(join(folder, `posthorn-chart-${packageJson.version}.tgz`))
-    const lock = JSON.parse(readFileSync(join(server, 'npm-shrinkwrap.json'), 'utf8')) as LockFile
-    writeJson(join(folder, 'sbom.cdx.json'), await makeSbom(server, lock))
-    writeFileSync(join(folder, 'licences.txt'), licenceList(lock))
-    writeJson(join(folder, 'openapi.json'), openApiDocument(routes, builtInCatalogue))
-    const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
-    writeFileSync(join(folder, 'NOTES.md'), `${releaseNotes(changelog)}${INSTALLATION}`)
-    writeFileSync(join(folder, 'SHA256SUMS'), checksums(folder))
-  } finally {
-    rmSync(draft, { recursive: true, force: true })
-  }
+const [folder = join(ROOT, 'release')] = process.argv.slice(2)
+rmSync(folder, { recursive: true, force: true })
+mkdirSync(folder, { recursive: true })
+const draft = mkdtempSync(join(tmpdir(), 'posthorn-release-'))
+try {
+  const [server, listen] = [join(draft, 'posthorn'), join(draft, 'posthorn-listen')]
+  await buildServerPackage(server)
+  await packFolder(server, folder)
+  await buildListenPackage(listen)
+  await packFolder(listen, folder)
+  await packChart(join(folder, `posthorn-chart-${packageJson.version}.tgz`))
+  const lock = JSON.parse(readFileSync(join(server, 'npm-shrinkwrap.json'), 'utf8')) as LockFile
+  writeJson(join(folder, 'sbom.cdx.json'), await makeSbom(server, lock))
+  writeFileSync(join(folder, 'licences.txt'), licenceList(lock))
+  writeJson(join(folder, 'openapi.json'), openApiDocument(routes, builtInCatalogue))
+  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
+  writeFileSync(join(folder, 'NOTES.md'), `${releaseNotes(changelog)}${INSTALLATION}`)
+  const checksums = `${await checksumsOf(folder)}\n`
+  writeFileSync(join(folder, 'SHA256SUMS'), checksums)
+  process.stdout.write(`In ${folder}:\n${checksums}`)
+} finally {
+  rmSync(draft, { recursive: true, force: true })
 }
 
 async function packChart(file: string): Promise<void> {
@@ -115,25 +116,9 @@ function licenceList(lock: LockFile): string {
   ].join('\n')
 }
 
-/** Returns the entry of this version in the changelog, or that of what is not released yet. */
-export function releaseNotes(changelog: string): string {
-  const entries = changelog.split(/^(?=## )/m)
-  const find = (title: string): string | undefined =>
-    entries.find((entry) => entry.startsWith(`## [${title}]`))
-  const entry = find(packageJson.version) ?? find('Unreleased')
-  if (entry === undefined) throw new Error(`CHANGELOG.md has no entry for ${packageJson.version}`)
-  return `# Posthorn ${packageJson.version}\n\n${entry.trimEnd()}\n`
-}
-
 /** Returns a line for each file, as `sha256sum --check` reads it. */
-function checksums(folder: string): string {
-  const lines = readdirSync(folder)
-    .sort()
-    .map((file) => {
-      const digest = createHash('sha256')
-        .update(readFileSync(join(folder, file)))
-        .digest('hex')
-      return `${digest}  ${basename(file)}\n`
-    })
-  return lines.join('')
+function checksumsOf(folder: string): Promise<string> {
+  const env = { ...process.env, LC_ALL: 'C' }
+  const args = ['-c', 'sha256sum -- *']
+  return runTool({ command: 'sh', args, env, cwd: folder, timeoutMs: TOOL_TIMEOUT_MS })
 }

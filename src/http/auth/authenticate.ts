@@ -1,15 +1,13 @@
 import type { Context } from 'koa'
-import { hashCredential } from '../../credentials.ts'
+import { hashCredential, isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../credentials.ts'
 import type { Caller, KeyCaller } from '../../domain/actor.ts'
 import type { OperatorScope } from '../../domain/permissions.ts'
-import type { Operator } from '../../accounts/operator.ts'
+import { requireScope, type KnownOperatorKey } from '../../accounts/operator.ts'
 import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'
-import { MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH, isKeyShaped } from '../../domain/api-key-shape.ts'
-import { notFound, ProblemError, unauthenticated, unauthenticatedOperator } from '../../problem-error.ts'
+import { notFound, ProblemError, unauthenticated } from '../../problem-error.ts'
 import { redeemTicket } from '../../stream/tickets.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route } from '../route.ts'
-import { requireScope } from './operator-key.ts'
 import type { Credential } from './refusals.ts'
 import { isLoopbackRequest, requireOwnHost } from '../middleware/requested-host.ts'
 import { isFromNoPage, readSessionToken, requireSameOrigin, type SessionCookie } from './session-cookie.ts'
@@ -19,7 +17,7 @@ import type { CallerLookup } from '../../accounts/caller-lookup.ts'
 export type Authenticated = {
   caller: Caller
   session: Session | null
-  operator: Pick<Operator, 'name' | 'scopes' | 'keyHash'> | null
+  operator: KnownOperatorKey | null
 }
 
 /** A portal link authenticates no request: it is exchanged for a session. */
@@ -121,14 +119,14 @@ async function findByCredential(
     }
     case 'operator': {
       const operator = operatorKeys.find(hashCredential(value))
-      if (operator === null) throw unauthenticatedOperator()
+      if (operator === null) throw unauthenticated('x-operator-key')
       known.add(operator.keyHash)
       return { ...ANONYMOUS, operator }
     }
     case 'operator_session': {
       const session = await findOperatorSession(dataSource, hashCredential(value))
       const operator = session === null ? null : operatorKeys.find(session.keyHash)
-      if (session === null || operator?.name !== session.operator) throw unauthenticatedOperator()
+      if (session === null || operator?.name !== session.operator) throw unauthenticated('x-operator-key')
       known.add(session.hash)
       return { ...ANONYMOUS, session, operator }
     }

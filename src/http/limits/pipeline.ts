@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { ProblemError } from '../../problem-error.ts'
 
 /** Limits of one connection. */
 export type PipelineLimits = {
@@ -19,10 +20,10 @@ export type HandleRequest = (request: IncomingMessage, response: ServerResponse)
 export type Pipeline = {
   handle: HandleRequest
   /**
-   * Returns what an answer written now would belong to, when what arrives cannot be read: the head of a request, or the
-   * body of one without an answer; null while another answer is to be sent, or was sent before the body had ended.
+   * Ends the connection, on which Node.js could not parse what arrived, or not in time; `code` is that of its error. It is
+   * answered with a problem document unless an answer written now would be taken for that of another request.
    */
-  unreadablePart(): 'head' | 'body' | null
+  refuseUnreadable(code: string | undefined): void
 }
 
 const LIMITS: PipelineLimits = {
@@ -34,6 +35,9 @@ const LIMITS: PipelineLimits = {
 
 /** Node parses a whole chunk before it can be stopped; more requests than fit into one chunk are a flood. */
 const MAX_PARSED_AFTER_LAST = 4_000
+
+/** How long a client may take to read the answer to what could not be read. */
+const CLOSE_AFTER_MS = 5_000
 
 /**
  * Passes the requests of one connection to `handle` in their order and within `limits`, so that a client that pipelines
@@ -49,6 +53,7 @@ export function createPipeline(
   let waiting: [IncomingMessage, ServerResponse][] = []
   let parsedAfterLast: number | null = null
   let latest: ServerResponse | null = null
+  let isRefused = false
 
   // Node closes only the connection's current response.
   socket.once('close', () => {
@@ -104,13 +109,53 @@ export function createPipeline(
     handleNext()
   }
 
+  /**
+   * Returns what an answer written now would belong to: the head of a request, or the body of one without an answer; null
+   * while another answer is to be sent, or was sent before the body had ended.
+   */
+  function unreadablePart(): 'head' | 'body' | null {
+    const open = [...handled.keys()]
+    if (waiting.length > 0) return null
+    if (latest === null || latest.req.complete) return open.length === 0 ? 'head' : null
+    return open.length === 1 && open[0] === latest && !latest.headersSent ? 'body' : null
+  }
+
   return {
     handle: accept,
-    unreadablePart() {
-      const open = [...handled.keys()]
-      if (waiting.length > 0) return null
-      if (latest === null || latest.req.complete) return open.length === 0 ? 'head' : null
-      return open.length === 1 && open[0] === latest && !latest.headersSent ? 'body' : null
+    refuseUnreadable(code) {
+      // The rest of what is sent is read and dropped: closing with bytes unread would take the answer with it.
+      if (isRefused) return
+      const part = unreadablePart()
+      if (part === null || !socket.writable || code === 'ECONNRESET') {
+        socket.destroy()
+        return
+      }
+      isRefused = true
+      socket.end(serialise(problemOf(code, part)))
+      setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref()
     },
+  }
+}
+
+function problemOf(code: string | undefined, part: 'head' | 'body'): ProblemError {
+  if (code === 'HPE_HEADER_OVERFLOW') return new ProblemError('headers_too_large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ProblemError('request_timeout')
+  return new ProblemError(part === 'body' ? 'incomplete_body' : 'malformed_request')
+}
+
+function serialise(error: ProblemError): string {
+  const { status } = error.problem
+  const body = error.document()
+  const headers = { ...problemHeaders(body), date: new Date().toUTCString(), connection: 'close' }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n')
+}
+
+/** Returns the headers of a problem document that the app did not write. */
+export function problemHeaders(body: string): Record<string, string | number> {
+  return {
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
   }
 }

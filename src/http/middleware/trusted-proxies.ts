@@ -22,6 +22,7 @@ export function createTrustedProxies(ranges: readonly string[]): TrustedProxies 
   }
 
   function has(address: string): boolean {
+    if (ranges.length === 0) return false
     // Without the zone, as in fe80::1%eth0: BlockList would reject the address.
     const plain = parseSenderAddress(address)
     return plain !== null && trusted.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
@@ -30,7 +31,7 @@ export function createTrustedProxies(ranges: readonly string[]): TrustedProxies 
   return {
     has,
     senderOf(peer, forwardedFor) {
-      if (!has(peer) || forwardedFor.trim() === '') return peer
+      if (forwardedFor.trim() === '' || !has(peer)) return peer
       const hops = forwardedFor.split(',').map((hop) => parseSenderAddress(hop.trim()))
       for (const hop of hops.toReversed()) {
         if (hop === null) return peer

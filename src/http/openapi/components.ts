@@ -1,4 +1,13 @@
-import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
+import { isObject } from '../../json-schema/count-checks.ts'
+import { mapSubschemas } from '../../json-schema/slow-keywords.ts'
+
+/** A JSON schema (2020-12) as far as documents are made of it; other keywords pass unchanged. */
+export type JsonSchema = {
+  readonly [keyword: string]: unknown
+  readonly title?: string
+  readonly examples?: readonly unknown[]
+  readonly documented?: Readonly<Record<string, unknown>>
+}
 
 /** What a document adds to named schemas, by their title. */
 export type Refinements = Readonly<Record<string, JsonSchema>>
@@ -42,8 +51,8 @@ export function createComponents(refinements: Refinements): Components {
     if (schema.examples !== undefined) return schema.examples[0]
     for (const keyword of ['default', 'const']) if (keyword in schema) return schema[keyword]
     const [choice] = ['enum', 'anyOf', 'oneOf'].map((keyword) => schema[keyword]).filter(Array.isArray)
-    if (choice !== undefined) return isSchema(choice[0]) ? exampleOf(choice[0]) : choice[0]
-    if (isSchema(schema['items'])) return [exampleOf(schema['items'])]
+    if (choice !== undefined) return isObject(choice[0]) ? exampleOf(choice[0]) : choice[0]
+    if (isObject(schema['items'])) return [exampleOf(schema['items'])]
     return exampleOfType(schema)
   }
 

@@ -1,9 +1,9 @@
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { UUID_PATTERN } from '../../ids.ts'
+import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../../ids.ts'
 import type { Route } from '../route.ts'
 
 /** The platform chooses these ids; all others are made by Posthorn. */
-const GIVEN_ID = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }
+const GIVEN_ID = { type: 'string', pattern: PLATFORM_ID_PATTERN }
 const OWN_ID = { type: 'string', format: 'uuid', pattern: UUID_PATTERN }
 
 /** What each parameter of a path is, by its name. */

@@ -1,8 +1,9 @@
 import type { EventKeyEntry } from '../../catalogue/catalogue.ts'
 import { TEST_EVENT_KEY } from '../../domain/permissions.ts'
 import { EXAMPLE_IDS, ENVELOPE_FIELDS, EnvelopeSchema } from '../schemas/common.ts'
-import { referenceTo, type Components } from './components.ts'
-import { isSchema, mapSubschemas, type JsonSchema } from './json-schema.ts'
+import { isObject } from '../../json-schema/count-checks.ts'
+import { mapSubschemas } from '../../json-schema/slow-keywords.ts'
+import { referenceTo, type Components, type JsonSchema } from './components.ts'
 
 /** An event key with the names of its schemas: `InvoicePaidEvent`, `InvoicePaidData`. */
 export type NamedEvent = {
@@ -42,8 +43,8 @@ export function namedEvents(catalogue: readonly EventKeyEntry[]): NamedEvent[] {
 
 /** Returns the schemas of what endpoints receive: one per event key, and `ReceivedEvent` for all of them. */
 export function receivedSchemas(events: readonly NamedEvent[], { lift }: Components): Record<string, object> {
-  const { properties: fields, required } = { properties: ENVELOPE_FIELDS, required: EnvelopeSchema.required }
-  const envelope = lift({ properties: fields })['properties'] as object
+  const { required } = EnvelopeSchema
+  const envelope = lift({ properties: ENVELOPE_FIELDS })['properties'] as object
   const schemas = events.map(({ key, name, meaning, schema }) => [
     [
       `${name}Event`,
@@ -100,7 +101,7 @@ function embed(schema: object, name: string): JsonSchema {
       ...(typeof $ref === 'string' && $ref.startsWith('#')
         ? { $ref: `${referenceTo(name).$ref}${$ref.slice(1)}` }
         : {}),
-      ...(isOpen && !isSchema(given['patternProperties']) ? { additionalProperties: true } : {}),
+      ...(isOpen && !isObject(given['patternProperties']) ? { additionalProperties: true } : {}),
     }
   }
 }

@@ -1,6 +1,13 @@
-import type { Context, Middleware } from 'koa'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Middleware } from 'koa'
 import { methodNotAllowed, notFound } from '../../problem-error.ts'
-import type { WebFiles } from './web-files.ts'
+import type { ApiDependencies } from '../api.ts'
+import { requireOwnHost } from '../middleware/requested-host.ts'
+import { OWN_BRAND, withBrand, type Brand } from './brand.ts'
+import { bundlePages } from './bundle-pages.ts'
 
 /**
  * Scripts, styles and answers of this very host and nothing else, nothing inline. With
@@ -32,14 +39,15 @@ const ENTRANCE = '/developer'
 
 /**
  * The developer area at `/developer`, to which `/` leads, the API reference at `/docs`, and what they are made of below
- * `/assets/`. `frameAncestors`: origins whose pages may embed the developer area; no other page, and no other origin.
- * `checkHost` throws where the pages are requested under a name that is not the service's.
+ * `/assets/`. Pages of `frameAncestors` may embed the developer area; no other page, and no other origin. Throws 421 where
+ * the pages are requested under a name that is not the service's.
  */
-export function webPages(
-  files: WebFiles,
-  frameAncestors: readonly string[],
-  checkHost: (ctx: Context) => void,
-): Middleware {
+export function webPages({
+  brand,
+  frameAncestors,
+  publicUrl,
+}: Pick<ApiDependencies, 'brand' | 'frameAncestors' | 'publicUrl'>): Middleware {
+  const files = readWebFiles(brand)
   const embedders = frameAncestors.join(' ')
   return async (ctx, next) => {
     const file = files.get(ctx.path)
@@ -48,7 +56,7 @@ export function webPages(
       await next()
       return
     }
-    checkHost(ctx)
+    requireOwnHost(ctx, publicUrl)
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(['GET', 'HEAD'])
     if (file === undefined) {
       ctx.status = 303
@@ -75,4 +83,69 @@ export function webPages(
     ctx.type = file.type
     ctx.body = file.body
   }
+}
+
+/** A file as browsers get it. `isImmutable`: its path names its content. */
+type WebFile = { body: Buffer; type: string; etag: string; isImmutable: boolean }
+
+/** Files by the path of their URL. */
+type WebFiles = ReadonlyMap<string, WebFile>
+
+const FOLDER = fileURLToPath(new URL('../../web/pages/', import.meta.url))
+
+/** Their addresses are promises; all else lies below `/assets/`. */
+const PAGE_PATHS: Readonly<Record<string, string>> = {
+  'developer.html': '/developer',
+  'docs.html': '/docs',
+  'operator.html': '/operator',
+}
+
+/** What has another ending is not for browsers. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.map': 'application/json',
+}
+
+/** Files of the sources that browsers get as they are. A worker's folder is its scope, so it keeps its path. */
+export const UNBUNDLED: readonly string[] = ['icon.svg', 'app/push-worker.js']
+
+const isSource = import.meta.url.endsWith('.ts')
+let bundled: ReadonlyMap<string, Buffer> | undefined
+
+/** Returns every file: of a build as it made them, of the sources bundled once for all of the process; with the brand. */
+export function readWebFiles(brand: Brand = OWN_BRAND): WebFiles {
+  return toWebFiles(withBrand(isSource ? readSources() : readBuild(), brand))
+}
+
+function readSources(): ReadonlyMap<string, Buffer> {
+  return (bundled ??= new Map([
+    ...UNBUNDLED.map((name) => [name, readFileSync(join(FOLDER, name))] as const),
+    ...bundlePages(FOLDER, { withSourceMaps: true }),
+  ]))
+}
+
+function readBuild(): ReadonlyMap<string, Buffer> {
+  return new Map(
+    readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .map((file) => [relative(FOLDER, file).split(sep).join('/'), readFileSync(file)]),
+  )
+}
+
+function toWebFiles(files: Iterable<readonly [name: string, body: Buffer]>): WebFiles {
+  return new Map(
+    [...files].map(([name, body]) => [PAGE_PATHS[name] ?? `/assets/${name}`, toWebFile(name, body)]),
+  )
+}
+
+function toWebFile(name: string, body: Buffer): WebFile {
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+  // Weak: the answer may be compressed (RFC 9110, 8.8.1).
+  const etag = `W/"${hash}"`
+  return { body, type: TYPES[extname(name)] ?? '', etag, isImmutable: name.startsWith('bundled/') }
 }

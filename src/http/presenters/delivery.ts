@@ -1,5 +1,5 @@
 import type { AttemptRow, DeliveryRow, StoredPayload } from '../../db/queries/deliveries.ts'
-import type { LatestAttemptRow, WebhookStatsRow } from '../../db/queries/overview.ts'
+import type { WebhookStatsRow } from '../../db/queries/overview.ts'
 import type { EventRow } from '../../db/queries/events.ts'
 import type { FirstAttemptQueue } from '../../db/queries/backlog.ts'
 import type { DeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
@@ -14,6 +14,7 @@ import { shortenUrl } from '../../domain/webhook-name.ts'
 import { shownHeaders } from '../../outbound/signed-headers.ts'
 import { AttemptSchema } from '../schemas/delivery-detail.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
+import { LatestAttemptSummarySchema } from '../schemas/overview.ts'
 import { embedJson, presenter } from './presenter.ts'
 
 const presentShown = presenter(DeliverySchema)
@@ -67,33 +68,20 @@ function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
   })
 }
 
+const presentLatestAttempt = presenter(LatestAttemptSummarySchema)
+
 /** Returns the JSON text of the statistics. */
 export function presentDeliveryStats(
   stats: WebhookStatsRow[],
   reader: Grants,
   permissionFor: PermissionFor,
 ): string {
-  const data = stats.map(({ latestAttempt, ...counts }) =>
-    embedJson(
-      counts,
-      'latestAttempt',
-      latestAttempt === null ? 'null' : presentLatestAttempt(latestAttempt, reader, permissionFor),
-    ),
-  )
+  const data = stats.map(({ latestAttempt: latest, ...counts }) => {
+    if (latest === null) return JSON.stringify({ ...counts, latestAttempt: null })
+    const payload = presentPayload(latest, reader, permissionFor)
+    return embedJson(counts, 'latestAttempt', embedJson(presentLatestAttempt(latest), 'payload', payload))
+  })
   return `{"data":[${data.join(',')}]}`
-}
-
-function presentLatestAttempt(
-  latest: LatestAttemptRow,
-  reader: Grants,
-  permissionFor: PermissionFor,
-): string {
-  const { deliveryId, eventKey, number, attemptedAt, outcome, statusCode, error } = latest
-  return embedJson(
-    { deliveryId, eventKey, number, attemptedAt: attemptedAt.toISOString(), outcome, statusCode, error },
-    'payload',
-    presentPayload(latest, reader, permissionFor),
-  )
 }
 
 /** Returns the JSON text of an event with the states of its deliveries. */

@@ -1,8 +1,8 @@
 import type { Static, TSchema } from 'typebox'
-import { isSchema } from '../openapi/json-schema.ts'
+import { isObject } from '../../json-schema/count-checks.ts'
 import { AuditEntrySchema } from '../schemas/audit.ts'
 import { EventKeyEntrySchema, EventSummarySchema } from '../schemas/event.ts'
-import { ApiKeySchema, MemberSchema } from '../schemas/member.ts'
+import { ApiKeySchema, MemberSchema } from '../schemas/organisation.ts'
 import { PushSubscriptionSchema } from '../schemas/push-subscription.ts'
 import { ReplayCountSchema, ReplaySchema } from '../schemas/replay.ts'
 import { RetryJobSchema } from '../schemas/retry.ts'
@@ -33,7 +33,7 @@ function compile(schema: object): (value: unknown) => unknown {
     const present = compile(anyOf[0] as object)
     return (value) => (value === null ? null : present(value))
   }
-  if (isSchema(items)) {
+  if (isObject(items)) {
     const present = compile(items)
     return (value) => (value as unknown[]).map(present)
   }

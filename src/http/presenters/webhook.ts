@@ -1,19 +1,27 @@
 import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
+import type { Backlog } from '../../db/queries/backlog.ts'
 import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { ListedIncident } from '../../db/queries/incidents.ts'
+import type { OperatorCounts, OperatorWebhookRow } from '../../db/queries/operator-view.ts'
 import type { OverviewRow } from '../../db/queries/overview.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
-import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../../domain/attempt-outcome.ts'
 import {
   missingPermissions,
   ORGANIZATION_SETTINGS_UPDATE,
   type Grants,
   type PermissionFor,
 } from '../../domain/permissions.ts'
-import { webhookStatus, type WebhookStatus } from '../../domain/webhook-status.ts'
+import { webhookStatus, type OperatorState, type WebhookStatus } from '../../domain/webhook-status.ts'
 import { nameWebhook, urlFor } from '../../domain/webhook-name.ts'
-import { FailuresSchema, IncidentSchema } from '../schemas/incident.ts'
-import { WebhookOverviewSchema } from '../schemas/overview.ts'
+import type { ApiDependencies } from '../api.ts'
+import { OperatorWebhookSchema } from '../schemas/operator-view.ts'
+import {
+  ActivitySchema,
+  IncidentSchema,
+  WebhookActivitySchema,
+  WebhookOverviewSchema,
+} from '../schemas/overview.ts'
 import { WebhookSchema } from '../schemas/webhook.ts'
 import { presenter } from './presenter.ts'
 
@@ -43,7 +51,7 @@ export function presentOverview(row: OverviewRow, reader: Grants, permissionFor:
   })
 }
 
-export function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
+function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow): WebhookStatus {
   const latestOutcome = latestAttempt?.outcome ?? null
   const { sinceOpened } = recent
   return webhookStatus({ enabled, hasOpenIncident: openIncident !== null, latestOutcome, sinceOpened })
@@ -51,39 +59,35 @@ export function statusOf({ enabled, openIncident, latestAttempt, recent }: Overv
 
 type Buckets = (BucketRow & { webhookId: string })[]
 
+const presentShownActivity = presenter(ActivitySchema)
+
 export function presentActivity(
   bucketMs: number,
   buckets: Buckets,
   found: { p95DurationMs: number | null; firstAttempt: FirstAttemptLatency; failures: FailuresRow },
 ) {
-  const { p95DurationMs, firstAttempt, failures } = found
-  const { count, p50Ms, p99Ms } = firstAttempt
-  return {
-    ...presentBuckets(bucketMs, buckets),
-    p95DurationMs,
-    firstAttempt: { count, p50Ms, p99Ms },
-    failures: presentFailures(failures),
-  }
+  return presentShownActivity({
+    ...found,
+    ...countedIn(buckets, bucketMs),
+    failures: withCures(found.failures),
+  })
 }
+
+const presentWebhookActivity = presenter(WebhookActivitySchema)
 
 /** Groups the buckets of several webhooks: as many of each, one webhook after the other. */
 export function presentActivities(bucketMs: number, buckets: Buckets) {
   const webhookIds = [...new Set(buckets.map(({ webhookId }) => webhookId))]
   const perWebhook = buckets.length / webhookIds.length
-  return webhookIds.map((webhookId, index) => ({
-    webhookId,
-    ...presentBuckets(bucketMs, buckets.slice(index * perWebhook, (index + 1) * perWebhook)),
-  }))
+  return webhookIds.map((webhookId, index) => {
+    const own = buckets.slice(index * perWebhook, (index + 1) * perWebhook)
+    return presentWebhookActivity({ webhookId, ...countedIn(own, bucketMs) })
+  })
 }
 
-function presentBuckets(bucketMs: number, rows: Buckets) {
+function countedIn(buckets: Buckets, bucketMs: number) {
   const isFull = (outcome: 'succeeded' | 'failed') =>
-    rows.reduce((sum, row) => sum + row[outcome], 0) >= MAX_COUNTED
-  const buckets = rows.map(({ startedAt, succeeded, failed }) => ({
-    startedAt: startedAt.toISOString(),
-    succeeded,
-    failed,
-  }))
+    buckets.reduce((sum, bucket) => sum + bucket[outcome], 0) >= MAX_COUNTED
   return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
 }
 
@@ -96,13 +100,64 @@ export function presentIncident(incident: ListedIncident, reader: Grants) {
     ...notification,
     recipient: showsRecipients ? notification.recipient : null,
   }))
-  return presentShownIncident({ ...incident, failures: presentFailures(incident.failures), notifications })
+  return presentShownIncident({ ...incident, failures: withCures(incident.failures), notifications })
 }
 
-const presentShownFailures = presenter(FailuresSchema)
-
 /** Adds to each cause what to do about it. */
-function presentFailures(failures: FailuresRow) {
+function withCures(failures: FailuresRow) {
   const causes = failures.causes.map((cause) => ({ ...cause, cure: FAILURE_TEXTS[cause.failureCode].cure }))
-  return presentShownFailures({ ...failures, causes })
+  return { ...failures, causes }
+}
+
+export function presentCounts({ organisations, ...webhooks }: OperatorCounts, backlog: Backlog | null) {
+  return { organisations, webhooks, backlog: backlog === null ? null : presentBacklog(backlog) }
+}
+
+function presentBacklog(backlog: Backlog) {
+  const { busy, idle } = backlog.oldestPendingAge
+  return {
+    openIncidents: backlog.openIncidents,
+    waitingForFirstAttempt: backlog.pending,
+    oldestWaitingForFirstAttemptMs: toMs(Math.max(busy, idle)),
+    waitingForRetry: backlog.waiting,
+    permanentlyFailed: backlog.failed,
+    pausedDeliveries: backlog.paused,
+    workflowsOwed: backlog.owedWorkflows,
+    oldestWorkflowOwedMs: toMs(backlog.oldestOwedAge),
+  }
+}
+
+const toMs = (seconds: number): number => Math.round(seconds * 1_000)
+
+const presentShownToOperators = presenter(OperatorWebhookSchema)
+
+/** Presents a webhook of the list of `state` to operators, without what belongs to its organisation. */
+export function presentOperatorWebhook(
+  row: OperatorWebhookRow,
+  state: OperatorState,
+  temporalUi: ApiDependencies['temporalUi'],
+) {
+  return presentShownToOperators({
+    ...row,
+    organisation: { id: row.organisationId, name: row.organisationName },
+    name: nameWebhook(row.url, row.id),
+    status: statusOf(row),
+    operatorHold: holdOf(row),
+    since: sinceWhen(row, state),
+    cause: state === 'disabled' ? row.holdReason : row.latestError,
+    counts: row,
+    temporalUrl: temporalUi === null ? null : workflowsOf(row.id, temporalUi),
+  })
+}
+
+function sinceWhen(row: OperatorWebhookRow, state: OperatorState): Date {
+  const { updatedAt, heldAt, pausedSince, openIncident, latestAttempt } = row
+  if (state === 'disabled') return heldAt ?? updatedAt
+  if (state === 'paused') return pausedSince ?? updatedAt
+  return openIncident?.openedAt ?? latestAttempt?.attemptedAt ?? updatedAt
+}
+
+function workflowsOf(webhookId: string, { url, namespace }: { url: string; namespace: string }): string {
+  const query = new URLSearchParams({ query: `WebhookId = '${webhookId}'` }).toString()
+  return `${url}/namespaces/${encodeURIComponent(namespace)}/workflows?${query}`
 }

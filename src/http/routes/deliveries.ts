@@ -3,9 +3,8 @@ import { findFirstAttemptQueue } from '../../db/queries/backlog.ts'
 import { listDeliveries, listRecentDeliveries, MAX_RECENT } from '../../db/queries/delivery-list.ts'
 import { deliveryStats } from '../../db/queries/overview.ts'
 import { readDeliveryRequest } from '../../deliveries/retry/read-delivery-request.ts'
-import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound } from '../../problem-error.ts'
+import { notFound, requirePermissions } from '../../problem-error.ts'
 import {
   presentDelivery,
   presentDeliveryDetail,
@@ -22,10 +21,8 @@ import {
   RecentDeliveriesSchema,
   RecentDeliveryQuerySchema,
 } from '../schemas/delivery.ts'
-import { PAYLOAD_ERASED } from '../schemas/retry.ts'
+import { parseDeliveryFilter, PAYLOAD_ERASED } from '../schemas/retry.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { deliveryCursor } from '../validation/cursor.ts'
-import { parseDeliveryFilter } from '../validation/delivery-filter.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
@@ -56,7 +53,7 @@ const deliveriesRoute = listRoute({
   title: 'DeliveryList',
   item: DeliverySchema,
   what: 'Deliveries',
-  cursor: deliveryCursor,
+  cursorPrefix: 'd1',
   exampleId: EXAMPLE_IDS.delivery,
   filter: DeliveryListFilterSchema,
   isSearched: true,

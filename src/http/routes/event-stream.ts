@@ -1,11 +1,11 @@
-import { requireKey, requireSubscriptionRights } from '../../accounts/caller-lookup.ts'
-import { WILDCARD } from '../../domain/permissions.ts'
+import { requireKey } from '../../accounts/caller-lookup.ts'
 import { issueTicket } from '../../stream/tickets.ts'
 import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
-import { invalidFields, type FieldError } from '../../problem-error.ts'
+import { invalidFields, requireSubscriptionRights } from '../../problem-error.ts'
+import { selectedKeyErrors } from '../../webhooks/create-webhook.ts'
 import type { RequestedEventKeys } from '../../stream/streams.ts'
 
 /** Query of the event stream. */
@@ -104,25 +104,11 @@ const ticketRoute: Route = {
 
 export const eventStreamRoutes: readonly Route[] = [streamRoute, ticketRoute]
 
-/** Characters of an unknown key that the answer repeats. */
-const MAX_SHOWN_LENGTH = 80
-
 /** Parses the parameter `events` into unique event keys; null where it names none. Throws 422 naming every wrong one. */
 function requestedEventKeys(text: string | undefined, catalogue: Catalogue): RequestedEventKeys {
   if (text === undefined || text.trim() === '') return null
   const keys = [...new Set(text.split(',').map((key) => key.trim()))]
-  const errors = keys.flatMap((key) => errorsOf(key, keys.length, catalogue))
+  const errors = keys.flatMap((key) => selectedKeyErrors(key, keys.length, '/events', catalogue))
   if (errors.length > 0) throw invalidFields(errors)
   return keys
-}
-
-function errorsOf(key: string, count: number, catalogue: Catalogue): FieldError[] {
-  const pointer = '/events'
-  if (key === WILDCARD) {
-    if (count === 1) return []
-    return [{ pointer, code: 'wildcard_not_alone', detail: '"*" means every event and must stand alone.' }]
-  }
-  if (catalogue.find(key) !== undefined) return []
-  const shown = JSON.stringify(key.slice(0, MAX_SHOWN_LENGTH))
-  return [{ pointer, code: 'unknown_event_key', detail: `There is no event key ${shown}.` }]
 }

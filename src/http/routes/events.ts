@@ -1,6 +1,5 @@
-import type { Catalogue } from '../../catalogue/catalogue.ts'
+import { eventKeyErrors, type Catalogue } from '../../catalogue/catalogue.ts'
 import { operatorInAudit } from '../../accounts/operator.ts'
-import { requirePermissions } from '../../accounts/caller-lookup.ts'
 import { listDeliveriesOfEvent } from '../../db/queries/deliveries.ts'
 import { listEvents, findEvent } from '../../db/queries/events.ts'
 import {
@@ -12,7 +11,7 @@ import {
   type Grants,
 } from '../../domain/permissions.ts'
 import { MAX_EVENT_BYTES } from '../../domain/text-rules.ts'
-import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
+import { notFound, requirePermissions, type FieldError } from '../../problem-error.ts'
 import { publishEvent } from '../../deliveries/publish/publish-event.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
@@ -31,7 +30,6 @@ import {
 } from '../schemas/event.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { checkCostlyPayload } from '../validation/check-request.ts'
-import { eventCursor } from '../validation/cursor.ts'
 
 const FIRST_DELIVERY = {
   id: '$response.body#/deliveries/0/webhookId',
@@ -87,7 +85,7 @@ const eventsRoute = listRoute({
   title: 'EventList',
   item: EventSummarySchema,
   what: 'Events',
-  cursor: eventCursor,
+  cursorPrefix: 'e1',
   exampleId: EXAMPLE_IDS.event,
   filter: EventFilterSchema,
   isSearched: true,
@@ -175,8 +173,7 @@ function eventErrors(
   { event, data }: Readonly<Record<string, unknown>>,
   { catalogue }: ApiDependencies,
 ): FieldError[] {
-  if (typeof event !== 'string') return []
-  if (catalogue.find(event) !== undefined)
-    return data === undefined || catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
-  return [unknownEventKey('/event')]
+  const unknown = eventKeyErrors(catalogue, event, '/event')
+  if (typeof event !== 'string' || unknown.length > 0 || data === undefined) return unknown
+  return catalogue.isCostly(event, data) ? [] : catalogue.validatePayload(event, data)
 }

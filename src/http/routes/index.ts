@@ -1,25 +1,91 @@
+import { Type } from 'typebox'
+import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
+import { bytesOfCatalogue } from '../answer.ts'
+import type { ApiDependencies } from '../api.ts'
+import { openApiDocument } from '../openapi.ts'
+import { readReadiness, ReadinessSchema } from '../readiness.ts'
 import type { Route } from '../route.ts'
-import { apiKeyRoutes } from './api-keys.ts'
-import { auditRoutes } from './audit.ts'
+import { openObject } from '../schemas/common.ts'
+import { apiKeyRoutes, operatorApiKeyRoutes } from './api-keys.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { eventStreamRoutes } from './event-stream.ts'
 import { eventRoutes } from './events.ts'
-import { operatorApiKeyRoutes } from './operator-api-keys.ts'
 import { operatorMemberRoutes } from './operator-members.ts'
 import { operatorOrganisationRoutes } from './operator-organisations.ts'
 import { operatorViewRoutes } from './operator-view.ts'
 import { pushSubscriptionRoutes } from './push-subscriptions.ts'
-import { incidentRoutes, overviewRoutes } from './overview.ts'
+import { auditRoutes, incidentRoutes, overviewRoutes } from './overview.ts'
 import { portalLinkRoutes } from './portal-links.ts'
 import { replayRoutes } from './replays.ts'
 import { retryRoutes } from './retries.ts'
 import { retryJobRoutes } from './retry-jobs.ts'
 import { sessionRoutes } from './session.ts'
-import { createSystemRoutes } from './system.ts'
 import { webhookRoutes } from './webhooks.ts'
 
-/** Every route with its group; where two paths match, the more specific one counts, whatever the order here. */
-const resourceRoutes: readonly Route[] = [
+const HealthSchema = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
+
+const OpenApiSchema = openObject({
+  title: 'OpenApiDocument',
+  examples: [{ openapi: '3.1.0', info: { title: 'Posthorn' } }],
+})
+
+const healthRoute: Route = {
+  method: 'GET',
+  path: '/healthz',
+  operationId: 'getHealth',
+  summary: 'The process answers',
+  access: { kind: 'open' },
+  responses: { 200: { description: 'Alive', schema: HealthSchema } },
+  handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
+}
+
+const readyRoute: Route = {
+  method: 'GET',
+  path: '/readyz',
+  operationId: 'getReadiness',
+  summary: 'The database and Temporal can be reached',
+  description:
+    'Ready while the database answers and takes events: they are accepted without Temporal and delivered when it is back.',
+  access: { kind: 'open' },
+  responses: {
+    200: { description: 'Ready', schema: ReadinessSchema },
+    503: {
+      description: 'The database is down, or the process is about to end',
+      schema: ReadinessSchema,
+      example: { database: 'down', engine: 'up' },
+    },
+  },
+  async handle(dependencies) {
+    const { isReady, body } = await readReadiness(dependencies, 'api')
+    return { status: isReady ? 200 : 503, body }
+  },
+}
+
+const documentBytes = bytesOfCatalogue((catalogue) => openApiDocument(routes, catalogue))
+const bytesWithoutKeys = bytesOfCatalogue(() => openApiDocument(routes, { eventKeys: [] }))
+
+const openApiRoute: Route = {
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'getOpenApi',
+  summary: 'This document',
+  description:
+    'Where the service has an event catalogue of its own, the keys and payloads of its events are only in the document for callers with a valid key or session.',
+  access: { kind: 'open', recognises: hasOwnCatalogue },
+  responses: { 200: { description: 'OpenAPI 3.1', schema: OpenApiSchema } },
+  handle(dependencies, { actor }) {
+    const { catalogue } = dependencies
+    const isStranger = hasOwnCatalogue(dependencies) && actor.organisationId === ''
+    const bytes = isStranger ? bytesWithoutKeys(catalogue) : documentBytes(catalogue)
+    return Promise.resolve({ status: 200, json: bytes })
+  },
+}
+
+/**
+ * Every route of the API with its group; `/openapi.json` documents exactly these. Where two paths match, the more specific
+ * one counts, whatever the order here.
+ */
+export const routes: readonly Route[] = [
   ...tagged('Webhooks', webhookRoutes),
   ...tagged('Deliveries', [
     ...overviewRoutes,
@@ -41,11 +107,16 @@ const resourceRoutes: readonly Route[] = [
     ...operatorApiKeyRoutes,
     ...operatorViewRoutes,
   ]),
+  healthRoute,
+  readyRoute,
+  openApiRoute,
 ]
-
-/** Every route of the API; `/openapi.json` documents exactly these. */
-export const routes: readonly Route[] = [...resourceRoutes, ...createSystemRoutes(resourceRoutes)]
 
 function tagged(tag: string, group: readonly Route[]): Route[] {
   return group.map((route) => ({ ...route, tag }))
+}
+
+/** What such a catalogue tells of the platform is for its customers, as in `/api/event-keys`; the built-in one is public. */
+function hasOwnCatalogue({ catalogue }: Pick<ApiDependencies, 'catalogue'>): boolean {
+  return catalogue !== builtInCatalogue
 }

@@ -1,4 +1,4 @@
-import { putMember, removeMember } from '../../accounts/members.ts'
+import { putMember, removeMember } from '../../accounts/organisations.ts'
 import { endSessionsOf } from '../../accounts/sessions.ts'
 import { findMember, listMembers } from '../../db/queries/organisations.ts'
 import { notFound } from '../../problem-error.ts'
@@ -6,8 +6,7 @@ import type { ApiDependencies } from '../api.ts'
 import { listRoute } from '../list-route.ts'
 import { presentMember } from '../presenters/presenter.ts'
 import { operatorActor, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
-import { MemberSchema, PutMemberSchema } from '../schemas/member.ts'
-import { memberCursor } from '../validation/cursor.ts'
+import { MemberSchema, PutMemberSchema } from '../schemas/organisation.ts'
 
 const COLLECTION = '/api/operator/organisations/:orgId/members'
 const ONE = `${COLLECTION}/:memberId`
@@ -23,7 +22,7 @@ const membersRoute = listRoute({
   title: 'MemberList',
   item: MemberSchema,
   what: 'Entries',
-  cursor: memberCursor,
+  cursorPrefix: 'm1',
   exampleId: 'mem_an',
   async open({ dataSource, requireOrganisation }, request) {
     const organisationId = param(request, 'orgId')

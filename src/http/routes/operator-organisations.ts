@@ -1,12 +1,11 @@
 import { putOrganisation } from '../../accounts/organisations.ts'
-import { requestErasure } from '../../accounts/request-erasure.ts'
+import { requestErasure } from '../../accounts/erase-organisation.ts'
 import { findOrganisation, listOrganisations, type OrganisationRow } from '../../db/queries/organisations.ts'
 import { notFound } from '../../problem-error.ts'
 import { listRoute } from '../list-route.ts'
 import { presenter } from '../presenters/presenter.ts'
 import { operatorActor, operatorOf, param, typedRoute, type Route } from '../route.ts'
 import { OrganisationSchema, PutOrganisationSchema } from '../schemas/organisation.ts'
-import { organisationCursor } from '../validation/cursor.ts'
 
 const COLLECTION = '/api/operator/organisations'
 const ONE = `${COLLECTION}/:orgId`
@@ -24,7 +23,7 @@ const organisationsRoute = listRoute({
   title: 'OrganisationList',
   item: OrganisationSchema,
   what: 'Entries',
-  cursor: organisationCursor,
+  cursorPrefix: 'o1',
   exampleId: 'org_camping',
   open:
     ({ dataSource }) =>

@@ -1,8 +1,4 @@
-import {
-  countForOperators,
-  listOperatorWebhooks,
-  type OperatorWebhookRow,
-} from '../../db/queries/operator-view.ts'
+import { countForOperators, listOperatorWebhooks } from '../../db/queries/operator-view.ts'
 import { deleteOperatorSession, insertOperatorSession } from '../../db/queries/sessions.ts'
 import type { WebhookRow } from '../../db/queries/webhooks.ts'
 import { hashCredential, newToken } from '../../credentials.ts'
@@ -10,9 +6,8 @@ import { holdWebhook, releaseWebhook } from '../../webhooks/change-webhook.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import type { ApiDependencies } from '../api.ts'
 import { listRoute } from '../list-route.ts'
-import { presentCounts, presentOperatorWebhook } from '../presenters/operator-view.ts'
 import { presenter } from '../presenters/presenter.ts'
-import { holdOf } from '../presenters/webhook.ts'
+import { holdOf, presentCounts, presentOperatorWebhook } from '../presenters/webhook.ts'
 import { operatorOf, param, typedRoute, type Route, type RouteRequest } from '../route.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import {
@@ -23,7 +18,6 @@ import {
   OperatorWebhookFilterSchema,
   OperatorWebhookSchema,
 } from '../schemas/operator-view.ts'
-import { operatorWebhookCursor } from '../validation/cursor.ts'
 
 const SESSION = '/api/operator/session'
 const WEBHOOK = '/api/operator/organisations/:orgId/webhooks/:id'
@@ -61,18 +55,15 @@ const webhooksRoute = listRoute({
   item: OperatorWebhookSchema,
   what: 'Webhooks',
   order: 'Newest webhooks first; fewer than `limit` also before the last page',
-  cursor: operatorWebhookCursor,
+  cursorPrefix: 'w1',
   exampleId: EXAMPLE_IDS.webhook,
   filter: OperatorWebhookFilterSchema,
   links: { holdWebhook: FIRST_WEBHOOK, releaseWebhook: FIRST_WEBHOOK },
-  open({ dataSource, temporalUi }, { query: { state } }) {
-    const present = (row: OperatorWebhookRow) => presentOperatorWebhook(row, state, temporalUi)
-    return async ({ after, limit }) => {
-      const { page, last } = await listOperatorWebhooks(dataSource, { state, before: after, limit })
-      return { page: page.map(present), last }
-    }
-  },
-  present: (webhook) => webhook,
+  open:
+    ({ dataSource }, { query: { state } }) =>
+    ({ after, limit }) =>
+      listOperatorWebhooks(dataSource, { state, before: after, limit }),
+  present: (row, { query }, { temporalUi }) => presentOperatorWebhook(row, query.state, temporalUi),
 })
 
 const disableRoute = typedRoute({

@@ -1,4 +1,5 @@
 import { firstAttemptLatency, listBuckets, p95Duration } from '../../db/queries/activity.ts'
+import { listAudit } from '../../db/queries/audit.ts'
 import { findFailures } from '../../db/queries/failures.ts'
 import { listIncidents } from '../../db/queries/incidents.ts'
 import { listOverview } from '../../db/queries/overview.ts'
@@ -7,9 +8,10 @@ import {
   ActivityListSchema,
   ActivityQuerySchema,
   ActivitySchema,
+  IncidentSchema,
   OverviewListSchema,
 } from '../schemas/overview.ts'
-import { WEBHOOK_READ } from '../../domain/permissions.ts'
+import { FULL_ACCESS, WEBHOOK_READ } from '../../domain/permissions.ts'
 import { listRoute } from '../list-route.ts'
 import {
   presentActivities,
@@ -17,10 +19,10 @@ import {
   presentIncident,
   presentOverview,
 } from '../presenters/webhook.ts'
+import { presentAuditEntry } from '../presenters/presenter.ts'
 import { typedRoute, type Route } from '../route.ts'
+import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { IncidentSchema } from '../schemas/incident.ts'
-import { incidentCursor } from '../validation/cursor.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
@@ -95,12 +97,34 @@ export const incidentRoutes: readonly Route[] = [
     title: 'IncidentList',
     item: IncidentSchema,
     what: 'Incidents',
-    cursor: incidentCursor,
+    cursorPrefix: 'i1',
     exampleId: EXAMPLE_IDS.incident,
     async open(dependencies, request) {
       const { id } = await requireWebhook(dependencies, request)
       return (range) => listIncidents(dependencies.dataSource, request.actor.organisationId, id, range)
     },
     present: (incident, { actor }) => presentIncident(incident, actor),
+  }),
+]
+
+export const auditRoutes: readonly Route[] = [
+  listRoute({
+    path: '/api/orgs/:orgId/audit',
+    operationId: 'listAudit',
+    summary: 'See who did what, newest first',
+    description:
+      'Every management action, every access to a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access.',
+    access: { kind: 'organisation', permission: FULL_ACCESS },
+    title: 'AuditList',
+    item: AuditEntrySchema,
+    what: 'Entries',
+    cursorPrefix: 'a1',
+    exampleId: EXAMPLE_IDS.auditEntry,
+    filter: AuditFilterSchema,
+    open({ dataSource }, { actor, query: { webhookId = null, memberId = null, action = null } }) {
+      const filter = { webhookId, memberId, action }
+      return (range) => listAudit(dataSource, actor.organisationId, { ...filter, ...range })
+    },
+    present: presentAuditEntry,
   }),
 ]

@@ -1,9 +1,10 @@
 import type { Static } from 'typebox'
+import { eventKeyErrors } from '../../catalogue/catalogue.ts'
 import { findReplay, listReplays } from '../../db/queries/replays.ts'
 import { cancelReplayJob, countReplay, requestReplay } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
 import type { ReplayRange } from '../../domain/delivery-filter.ts'
-import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
+import { notFound, type FieldError } from '../../problem-error.ts'
 import type { ApiDependencies } from '../api.ts'
 import { presentReplay, presentReplayCount } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
@@ -119,10 +120,6 @@ function rangeErrors(
   if (typeof until === 'string' && Date.parse(until) <= from)
     errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })
   if (!Array.isArray(eventKeys)) return errors
-  const unknown = eventKeys.flatMap((key: unknown, index) =>
-    typeof key !== 'string' || catalogue.find(key) !== undefined
-      ? []
-      : [unknownEventKey(`/eventKeys/${index}`)],
-  )
+  const unknown = eventKeys.flatMap((key, index) => eventKeyErrors(catalogue, key, `/eventKeys/${index}`))
   return [...errors, ...unknown]
 }

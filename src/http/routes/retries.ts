@@ -1,12 +1,12 @@
 import { EXAMPLE_IDS } from '../schemas/common.ts'
+import { eventKeyErrors } from '../../catalogue/catalogue.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { discardDeliveries, discardDelivery } from '../../deliveries/retry/discard-deliveries.ts'
 import { retryDelivery } from '../../deliveries/retry/retry-delivery.ts'
 import { sendTestEvent } from '../../deliveries/retry/send-test-event.ts'
 import { EVERY_DELIVERY } from '../../domain/delivery-filter.ts'
 import { WEBHOOK_MANAGE } from '../../domain/permissions.ts'
-import { notFound, unknownEventKey, type FieldError } from '../../problem-error.ts'
-import type { ApiDependencies } from '../api.ts'
+import { notFound } from '../../problem-error.ts'
 import { presentDelivery } from '../presenters/delivery.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import { DeliverySchema } from '../schemas/delivery.ts'
@@ -14,12 +14,13 @@ import {
   DiscardDeliveriesSchema,
   DiscardedSchema,
   MAX_SELECTION_BYTES,
+  parseDeliverySelection,
   PAYLOAD_ERASED,
   RetryAcceptedSchema,
+  selectionErrors,
   STATE_CONFLICT,
   TestWebhookSchema,
 } from '../schemas/retry.ts'
-import { parseDeliverySelection, selectionErrors } from '../validation/delivery-filter.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const ONE_DELIVERY = `${WEBHOOKS}/:id/deliveries/:deliveryId`
@@ -120,7 +121,12 @@ const sendTestEventRoute = typedRoute({
   summary: 'Send a test event to this webhook only',
   description:
     "A `webhook:test`, or with `eventKey` the catalogue's example of a key that the webhook is subscribed to, which needs the key's own permission; `triggeredBy` has the member who sends it. It gets one attempt, belongs to no incident and is not in the event stream.",
-  body: { schema: TestWebhookSchema, optional: true, maxBytes: MAX_SELECTION_BYTES, rules: testEventErrors },
+  body: {
+    schema: TestWebhookSchema,
+    optional: true,
+    maxBytes: MAX_SELECTION_BYTES,
+    rules: ({ eventKey }, { catalogue }) => eventKeyErrors(catalogue, eventKey, '/eventKey'),
+  },
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     202: {
@@ -144,12 +150,3 @@ export const retryRoutes: readonly Route[] = [
   discardFailedRoute,
   sendTestEventRoute,
 ]
-
-/** Checks that the event key exists. */
-function testEventErrors(
-  { eventKey }: Readonly<Record<string, unknown>>,
-  { catalogue }: ApiDependencies,
-): FieldError[] {
-  if (typeof eventKey !== 'string' || catalogue.find(eventKey) !== undefined) return []
-  return [unknownEventKey('/eventKey')]
-}

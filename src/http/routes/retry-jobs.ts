@@ -8,12 +8,12 @@ import { presentRetryJob } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import {
   MAX_SELECTION_BYTES,
+  parseDeliverySelection,
   RetryDeliveriesSchema,
   RetryJobSchema,
+  retrySelectionErrors,
   STATE_CONFLICT,
 } from '../schemas/retry.ts'
-import { retryJobCursor } from '../validation/cursor.ts'
-import { parseDeliverySelection, retrySelectionErrors } from '../validation/delivery-filter.ts'
 
 const JOBS = '/api/orgs/:orgId/webhooks/retry-deliveries'
 
@@ -59,7 +59,7 @@ const listJobsRoute = listRoute({
   title: 'RetryJobList',
   item: RetryJobSchema,
   what: 'Jobs',
-  cursor: retryJobCursor,
+  cursorPrefix: 'r1',
   exampleId: EXAMPLE_IDS.retryJob,
   links: { getRetryJob: { jobId: '$response.body#/data/0/id' } },
   open:

@@ -24,9 +24,6 @@ const COLLECTION = '/api/orgs/:orgId/webhooks'
 const ONE = `${COLLECTION}/:id`
 const MAX_BODY_BYTES = 64 * 1024
 
-const rules: NonNullable<Route['body']>['rules'] = (fields, dependencies) =>
-  webhookFieldErrors(fields, dependencies)
-
 const listRoute: Route = {
   method: 'GET',
   path: COLLECTION,
@@ -49,7 +46,7 @@ const createRoute = typedRoute({
   description:
     'The member needs the permission of every event key it subscribes to, and full access for `*`. The answer is the first of two places that show the signing secret.',
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
-  body: { schema: CreateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules },
+  body: { schema: CreateWebhookSchema, maxBytes: MAX_BODY_BYTES, rules: webhookFieldErrors },
   idempotent: true,
   responses: {
     201: {

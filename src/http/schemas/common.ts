@@ -1,5 +1,6 @@
 import { Type, type TSchema, type TSchemaOptions } from 'typebox'
-import { FIELD_PROBLEMS, PROBLEMS } from '../../domain/problems.ts'
+import { PROBLEMS } from '../../domain/problems.ts'
+import { FIELD_PROBLEMS } from '../../json-schema/field-errors.ts'
 
 /** Ids in the examples of the OpenAPI document: the same thing has the same id wherever it is shown. */
 export const EXAMPLE_IDS = {

@@ -1,6 +1,5 @@
-import { FAILURE_TEXTS } from '../../domain/failure-texts.ts'
 import { Type } from 'typebox'
-import { FAILURE_CODES } from '../../domain/attempt-outcome.ts'
+import { FAILURE_CODES, FAILURE_TEXTS } from '../../domain/attempt-outcome.ts'
 import { DELIVERY_STATES, STOP_REASONS } from '../../domain/delivery-state.ts'
 import { VISIBLE_ASCII_PATTERN } from '../../domain/text-rules.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull, EnvelopeSchema } from './common.ts'
@@ -14,7 +13,7 @@ export const error = orNull(errorText, {
 })
 
 /** One schema, since it is a named one of the document. */
-export const FAILURE_CODE = Type.Enum([...FAILURE_CODES], {
+export const FAILURE_CODE = Type.Enum(FAILURE_CODES, {
   title: 'FailureCode',
   documented: {
     'x-enum-descriptions': Object.fromEntries(

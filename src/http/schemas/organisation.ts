@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { organisationFields } from '../../accounts/account-fields.ts'
+import { accountName, memberFields, organisationFields } from '../../accounts/account-fields.ts'
 import { PLATFORM_ID_PATTERN } from '../../ids.ts'
-import { timestamp, orNull } from './common.ts'
+import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 
 /** An id that the platform gives. */
 export const givenId = (example: string) =>
@@ -62,3 +62,95 @@ export const OrganisationSchema = Type.Object(
   },
   { title: 'Organisation' },
 )
+
+/** Body of `PUT`: the whole member; what is left out gets its default. */
+export const PutMemberSchema = Type.Object(memberFields, {
+  title: 'PutMember',
+  additionalProperties: false,
+  examples: [
+    {
+      name: 'An',
+      email: 'an@zon.example',
+      fullAccess: false,
+      pushEnabled: true,
+      permissions: ['webhook:read', 'webhook:manage', 'invoice:read'],
+    },
+  ],
+})
+
+export const MemberSchema = Type.Object(
+  {
+    id: givenId('mem_an'),
+    name: Type.String({ examples: ['An'] }),
+    email: Type.String({ examples: ['an@zon.example'] }),
+    fullAccess: Type.Boolean({ examples: [false] }),
+    pushEnabled: Type.Boolean({ examples: [true] }),
+    permissions: Type.Array(Type.String(), {
+      examples: [['webhook:read', 'webhook:manage', 'invoice:read']],
+    }),
+  },
+  { title: 'Member' },
+)
+
+/** Body of a new API key. */
+export const CreateApiKeySchema = Type.Object(
+  {
+    name: accountName,
+    expiresAt: Type.Optional(
+      Type.Unsafe<string | null>({
+        title: 'KeyExpiry',
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'In the future; a key without it does not expire',
+      }),
+    ),
+  },
+  {
+    title: 'CreateApiKey',
+    additionalProperties: false,
+    examples: [{ name: 'ci', expiresAt: '2099-01-01T00:00:00Z' }],
+  },
+)
+
+export const ApiKeySchema = Type.Object(
+  {
+    id: id(EXAMPLE_IDS.apiKey),
+    prefix: Type.String({
+      description: 'The first characters of the key, by which it is recognised',
+      examples: ['phk_9f2c'],
+    }),
+    name: Type.String({ examples: ['ci'] }),
+    memberId: givenId('mem_an'),
+    createdAt: timestamp('2026-05-04T08:00:00.000Z'),
+    lastUsedAt: orNull(timestamp('2026-05-04T09:02:00.000Z'), { description: 'To the minute' }),
+    expiresAt: orNull(timestamp('2099-01-01T00:00:00.000Z')),
+    revokedAt: orNull(timestamp('2026-05-05T08:00:00.000Z'), { examples: [null] }),
+  },
+  { title: 'ApiKey' },
+)
+
+/** A new key with its value. */
+export const CreatedApiKeySchema = Type.Object(
+  {
+    ...ApiKeySchema.properties,
+    key: Type.String({
+      description: 'The key itself, in this answer only',
+      examples: ['phk_9f2cV7mQ3xKd8TzR1bLw6YhN4sGe0Uj'],
+    }),
+  },
+  { title: 'CreatedApiKey' },
+)
+
+/** The calling member's own keys. */
+export const OwnApiKeyListSchema = Type.Object(
+  {
+    data: Type.Array(ApiKeySchema),
+    isCreationEnabled: Type.Boolean({
+      description: 'False where the operator creates all keys (`MEMBER_API_KEYS`)',
+      examples: [true],
+    }),
+  },
+  { title: 'OwnApiKeyList' },
+)
+
+export const ApiKeyListSchema = Type.Object({ data: Type.Array(ApiKeySchema) }, { title: 'ApiKeyList' })

@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import type { TObject } from 'typebox'
 import { toFieldErrors } from '../../json-schema/field-errors.ts'
-import { invalidFields, checksOverloaded, type FieldError } from '../../problem-error.ts'
-import { createBoundedCheck, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
+import { badRequest, invalidFields, overloaded, type FieldError } from '../../problem-error.ts'
+import { createBoundedCompiler, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
-import type { Actor } from '../../domain/actor.ts'
+import type { Actor, Caller } from '../../domain/actor.ts'
+import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
+import type { TraceContext } from '../../observability/tracing.ts'
 import { belowData } from '../../catalogue/catalogue.ts'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
@@ -18,20 +21,18 @@ const OPTIONS: Options = {
   formats: { ...ACCOUNT_FORMATS, 'date-time': isDateTime },
   keywords: ['documented'],
 }
-const findFirst = new Ajv2020(OPTIONS)
-const findAll = new Ajv2020({ ...OPTIONS, allErrors: true })
+const compileBody = createBoundedCompiler((options) => new Ajv2020({ ...OPTIONS, ...options }))
 const ofQueries = new Ajv2020({ ...OPTIONS, allErrors: true, useDefaults: true })
 
 /** Compiles a body schema. The check throws 422 naming every field that the schema or the rules refuse. */
 export function bodyCheck(
   body: NonNullable<Route['body']>,
 ): (request: RouteRequest, dependencies: ApiDependencies) => Promise<void> {
-  const { schema } = body
-  const check = createBoundedCheck(schema, findFirst.compile(schema), () => findAll.compile(schema))
-  const { rules = () => [] } = body
+  const { schema, rules = () => [] } = body
+  const check = compileBody(schema)
   return async (request, dependencies) => {
     const value = request.body
-    const bySchema = toFieldErrors(check(value))
+    const bySchema = check(value)
     const named = new Set(bySchema.map(({ pointer }) => pointer))
     // Rules look at each item too: not at those of a long list that is refused anyway.
     const hasRules = isObject(value) && (bySchema.length === 0 || isQuicklyChecked(schema, value))
@@ -62,7 +63,7 @@ export async function checkCostlyPayload(
   const member = `${organisationId}/${memberId}`
   await rateLimits.validation?.check(member)
   const verdict = await payloadThreads.check({ organisationId, eventKey, json })
-  if (verdict.kind === 'busy') throw checksOverloaded()
+  if (verdict.kind === 'busy') throw overloaded('Too many large payloads wait to be checked.', 2)
   await rateLimits.validation?.add(member, Math.ceil(verdict.ms))
   if (verdict.kind === 'stopped') {
     logger.warn({ event: 'payload.check_stopped', organisationId, eventKey }, 'payload.check_stopped')
@@ -113,4 +114,49 @@ function repeatedNames(names: readonly string[]): FieldError[] {
 function isDateTime(text: string): boolean {
   const rfc3339 = fullFormats['date-time'] as { validate(text: string): boolean }
   return rfc3339.validate(text) && !Number.isNaN(Date.parse(text))
+}
+
+/** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */
+const IDEMPOTENCY_KEY = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255}))$/
+
+/** The grammar, as the OpenAPI document states it. */
+export const IDEMPOTENCY_KEY_PATTERN = IDEMPOTENCY_KEY.source
+
+/** Parses the `Idempotency-Key` header; null when there is none. Throws 400 when it is malformed, empty or sent twice. */
+export function parseIdempotencyKey(
+  header: string | string[] | undefined,
+  caller: Caller,
+  operation: string,
+  bodyText: string,
+): IdempotentRequest | null {
+  if (header === undefined) return null
+  const match = IDEMPOTENCY_KEY.exec(String(header))
+  const key = match?.[1] ?? match?.[2]
+  if (key === undefined) {
+    throw badRequest(
+      'invalid_idempotency_key',
+      'Idempotency-Key takes 1 to 255 of A-Z a-z 0-9 . _ : - and is sent once.',
+    )
+  }
+  const { organisationId, memberId } = caller
+  return { organisationId, memberId, operation, key, digest: createHash('sha256').update(bodyText).digest() }
+}
+
+/**
+ * W3C Trace Context, 3.2: version, trace id, parent id and flags in lower-case hexadecimal digits. The version `ff` and
+ * ids of zeros only are invalid. A later version may have further fields after another hyphen; a comma would mean that
+ * the header was sent more than once.
+ */
+const TRACEPARENT =
+  /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<traceId>[0-9a-f]{32})-(?!0{16})(?<spanId>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<rest>-[^,]*)?$/
+
+/** The only flag that is read: the caller records its trace. */
+const SAMPLED_FLAG = 0x01
+
+/** Parses the `traceparent` header; null when it is malformed, or sent more than once. */
+export function parseTraceparent(header: string): TraceContext | null {
+  const { version, traceId, spanId, flags = '', rest } = TRACEPARENT.exec(header)?.groups ?? {}
+  if (traceId === undefined || spanId === undefined) return null
+  if (version === '00' && rest !== undefined) return null
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED_FLAG) !== 0 }
 }

@@ -39,7 +39,7 @@ export function createBacklogReader<Backlog>(dependencies: {
       latest = null
       // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
       notBeforeMs = nowMs() + (isDatabaseDown(error) ? FIGURES_TTL_MS : restMs())
-      logger.warn({ event: 'metrics.backlog_failed', err: error }, 'metrics.backlog_failed')
+      logger.warn({ event: 'metrics.backlog_failed', err: error })
     }
     reading = null
   }

@@ -1,6 +1,10 @@
 import Koa, { type Context } from 'koa'
-import { prometheusContentType } from 'prom-client'
+import { collectDefaultMetrics, Gauge, prometheusContentType, type Registry } from 'prom-client'
+import packageJson from '../../../package.json' with { type: 'json' }
+import type { Config } from '../../config/load.ts'
+import { listenInWords } from '../../http/listen.ts'
 import type { Logger } from '../../observability/logger.ts'
+import type { Stack } from '../shutdown-stack.ts'
 
 type MetricsAppOptions = {
   /** Returns all metrics in Prometheus' text format. */
@@ -8,6 +12,32 @@ type MetricsAppOptions = {
   /** Returns the body of `/readyz`, which is answered 503 unless `isReady`. Never rejects. */
   readiness: () => Promise<{ isReady: boolean; body: object }>
   logger: Logger
+}
+
+const LISTENER = { what: 'metrics', hostVariable: 'METRICS_HOST', portVariable: 'METRICS_PORT' }
+
+/**
+ * Serves the metrics and the probes of a process; adds the metrics of Node.js and of the version that runs. Returns the
+ * address of the metrics, or null without a port. Throws when the port is taken.
+ */
+export async function serveMetrics(
+  options: MetricsAppOptions,
+  registry: Registry,
+  { config, running }: { config: Pick<Config, 'metricsHost' | 'metricsPort'>; running: Stack },
+): Promise<string | null> {
+  const { metricsHost: host, metricsPort: port } = config
+  if (port === null) return null
+  collectDefaultMetrics({ register: registry })
+  const info = new Gauge({
+    name: 'posthorn_build_info',
+    help: '1, with the version that runs',
+    labelNames: ['version'],
+    registers: [registry],
+  })
+  info.set({ version: packageJson.version }, 1)
+  const listening = await listenInWords(LISTENER, createMetricsApp(options), { host, port })
+  running.push('the metrics', () => listening.close())
+  return `${listening.url}/metrics`
 }
 
 /** Builds the app of the metrics port: `GET /metrics`, `/healthz` and `/readyz`, and nothing else. */
@@ -25,7 +55,7 @@ export function createMetricsApp({ scrape, readiness, logger }: MetricsAppOption
       ctx.body = await scrape()
       ctx.set('content-type', prometheusContentType)
     } catch (error) {
-      logger.error({ event: 'metrics.scrape_failed', err: error }, 'metrics.scrape_failed')
+      logger.error({ event: 'metrics.scrape_failed', err: error })
       ctx.status = 500
     }
   }

@@ -1,4 +1,4 @@
-import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
+import { createOperatorKeys } from '../../../src/accounts/operator.ts'
 import type { OperatorKey } from '../../../src/domain/permissions.ts'
 import type { ApiResponse, CallOptions, TestApi } from './api.ts'
 

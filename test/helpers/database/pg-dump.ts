@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { findOnPath, defaultCacheDir } from '../../../src/dev/provision.ts'
-import type { InstalledPostgres } from '../../../src/dev/postgres-home.ts'
+import type { InstalledPostgres } from '../../../src/dev/postgres-cluster.ts'
 import { OLDER_RELEASES, provideOlderPostgres } from '../../../src/dev/npm-programs.ts'
 import { runTool } from '../../../src/dev/guarded-process.ts'
 

@@ -48,9 +48,6 @@ export function attemptDependencies(
       allowHttp: true,
       allowedCidrs: ['127.0.0.0/8'],
       timeoutMs: attemptTimeoutMs,
-      connectTimeoutMs: 2_000,
-      maxResponseBytes: 32_768,
-      userAgent: 'Posthorn/test',
     }),
   }
 }

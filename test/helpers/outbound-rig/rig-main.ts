@@ -26,8 +26,7 @@ import { createServer as createTlsServer } from 'node:https'
 const DEADLINE_MS = 6_000
 
 function createRigClient(allowHttp: boolean, ca: string): HttpClient {
-  const bounds = { timeoutMs: DEADLINE_MS, connectTimeoutMs: 5_000, maxResponseBytes: 32_768 }
-  return createHttpClient({ allowHttp, allowedCidrs: [], ...bounds, userAgent: 'Posthorn/rig', ca })
+  return createHttpClient({ allowHttp, allowedCidrs: [], timeoutMs: DEADLINE_MS, ca })
 }
 
 async function createRigCertificate(): Promise<{ key: string; cert: string }> {

@@ -83,7 +83,7 @@ export async function startTestRelay(
     databaseUrl,
     publishRow,
     keepHours,
-    logger: { debug: note, info: note, warn: note, error: note },
+    logger: { info: note, warn: note, error: note },
     metrics: createRelayMetrics(createDefine(new Registry())),
     shutdown,
   })

@@ -113,7 +113,6 @@ describe('posthorn doctor examines Temporal', () => {
     const settings = {
       namespace: 'default',
       taskQueue,
-      activitySlots: { first: 2, retry: 2, slow: 2 },
       shutdownGraceMs: 1_000,
       version: null,
     }

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
-import { readWebFiles } from '../../../src/http/pages/web-files.ts'
+import { readWebFiles } from '../../../src/http/pages/web-pages.ts'
 import { useApi } from '../../helpers/api/api.ts'
 
 type Answer = { status: number; headers: Record<string, unknown>; body: Buffer }

@@ -104,7 +104,7 @@ describe('an export', () => {
     app.silent = true
     app.use(async (ctx) => {
       ctx.body = await exportRows<Row>({
-        load: async (_after, limit) => {
+        read: async ({ limit }) => {
           await load(++count)
           const page = Array.from({ length: limit }, () => ({ id: 'one', text: 'x'.repeat(5_000) }))
           return { page, last: 'one', searchedUntil: null }

@@ -22,7 +22,7 @@ describe('the request log', () => {
     member = await createMember(database.dataSource)
     const note = (fields: object): void => void lines.push(fields as DatabaseRelay)
     api = await createTestApi(database.dataSource, {
-      logger: { debug: note, info: note, warn: note, error: note },
+      logger: { info: note, warn: note, error: note },
     })
   })
   after(() => api.close())

@@ -3,7 +3,7 @@ import { listIncidents } from '../../../src/db/queries/incidents.ts'
 import type { WebhookRow } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
-import { FAILURE_TEXTS } from '../../../src/domain/failure-texts.ts'
+import { FAILURE_TEXTS } from '../../../src/domain/attempt-outcome.ts'
 import {
   createMember,
   createWebhookRow,

@@ -233,9 +233,6 @@ describe('traces', () => {
         allowHttp: false,
         allowedCidrs: ['127.0.0.0/8'],
         timeoutMs: 10_000,
-        connectTimeoutMs: 10_000,
-        maxResponseBytes: 1_024,
-        userAgent: 'Posthorn/test',
         ca: certificate.cert,
         poolLimits: { restMs: 0, restRoundTrips: 0 },
       })

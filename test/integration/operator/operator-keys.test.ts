@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
+import { createOperatorKeys } from '../../../src/accounts/operator.ts'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'

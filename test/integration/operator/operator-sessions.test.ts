@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createOperatorKeys } from '../../../src/http/auth/operator-key.ts'
+import { createOperatorKeys } from '../../../src/accounts/operator.ts'
 import { cookieOf, createTestApi, useApi } from '../../helpers/api/api.ts'
 import { asOperator, secretOf } from '../../helpers/api/operator.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'

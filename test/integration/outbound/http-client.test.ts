@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { verify } from '@octokit/webhooks-methods'
-import { sign } from '../../../src/outbound/signed-headers.ts'
+import { sign, USER_AGENT } from '../../../src/outbound/signed-headers.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'
 import { answer, answerAndReset, createTestClient, OK, startReceiver } from './receivers.ts'
 import type { Behaviour, Receiver } from './receivers.ts'
@@ -40,7 +40,7 @@ describe('HttpClient.post', () => {
         `host: 127.0.0.1:${receiver.port}`,
         'connection: close',
         'content-length: 2',
-        'user-agent: Posthorn/test',
+        `user-agent: ${USER_AGENT}`,
         'content-type: application/json',
         'X-Webhook-Event-ID: evt',
       ])

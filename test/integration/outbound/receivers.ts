@@ -173,8 +173,6 @@ export function createTestClient(options: Partial<HttpClientOptions> = {}): Http
     allowedCidrs: ['127.0.0.0/8'],
     timeoutMs: 10_000,
     connectTimeoutMs: 5_000,
-    maxResponseBytes: 32_768,
-    userAgent: 'Posthorn/test',
     ...options,
   })
 }

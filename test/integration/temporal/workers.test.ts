@@ -19,7 +19,6 @@ describe('the workers of a process', () => {
   const settings = {
     namespace: 'default',
     taskQueue: `workers-${randomUUID()}`,
-    activitySlots: { first: 2, retry: 2, slow: 2 },
     version: null,
     shutdownGraceMs: 1_000,
   }

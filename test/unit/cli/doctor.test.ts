@@ -91,7 +91,7 @@ describe('the checks of posthorn doctor', () => {
   })
 
   it('name workers of different builds, and tasks that wait for too long', () => {
-    const worker = (buildId: string | null) => ({ identity: '1@host', buildId })
+    const worker = (buildId: string | null) => ({ buildId })
     const tasks = { taskQueue: 'q', taskType: 'workflow', backlog: 3, backlogAgeMs: 61_000 } as const
     const queue = { ...tasks, hasHeartbeats: false }
     expect(codesOf(buildFindings([{ ...queue, workers: [worker('a'), worker('b')] }]))).to.deep.equal([

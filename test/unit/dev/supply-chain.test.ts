@@ -1,6 +1,10 @@
 import { expect } from 'chai'
-import { releaseNotes } from '../../../src/dev/release/release.ts'
-import { ALLOWED_LICENCES, runtimePackages, type LockFile } from '../../../src/dev/release/packages.ts'
+import {
+  ALLOWED_LICENCES,
+  type LockFile,
+  releaseNotes,
+  runtimePackages,
+} from '../../../src/dev/release/packages.ts'
 import { readDocument } from '../../helpers/documents/documents.ts'
 
 const lock = JSON.parse(readDocument('package-lock.json')) as LockFile

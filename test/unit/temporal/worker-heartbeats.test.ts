@@ -13,12 +13,11 @@ const refusing = (code: number) =>
 const RUNNING = 1
 const SHUTTING_DOWN = 2
 
-const reported = (workerIdentity: string, status: number, ageMs: number) => ({
+const reported = (buildId: string, status: number, ageMs: number) => ({
   workerHeartbeat: {
-    workerIdentity,
     status,
     heartbeatTime: { seconds: (Date.now() - ageMs) / 1_000 },
-    deploymentVersion: { buildId: 'build' },
+    deploymentVersion: { buildId },
   },
 })
 
@@ -30,7 +29,7 @@ describe('worker heartbeats', () => {
       reported('stopping', SHUTTING_DOWN, 1_000),
     ]
     expect(await listReportedWorkers(temporalWith({ workersInfo }), 'default', 'q')).to.deep.equal([
-      { taskQueue: 'q', identity: 'running', buildId: 'build' },
+      { buildId: 'running' },
     ])
   })
 

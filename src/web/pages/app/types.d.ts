@@ -5,14 +5,15 @@ import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
 import type { EventKeyListSchema, EventSummarySchema, EventSchema } from '../../../http/schemas/event.ts'
-import type { FailuresSchema, IncidentSchema } from '../../../http/schemas/incident.ts'
 import type {
   ActivityListSchema,
   ActivityQuerySchema,
   ActivitySchema,
+  FailuresSchema,
+  IncidentSchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
-import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/member.ts'
+import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/organisation.ts'
 import type {
   OperatorOverviewSchema,
   OperatorSessionSchema,

@@ -18,7 +18,7 @@ describe('traceparent on publishing', () => {
   const database = useDatabase()
   const lines: Record<string, unknown>[] = []
   const note = (fields: object): void => void lines.push(fields as Record<string, unknown>)
-  const logger = { debug: note, info: note, warn: note, error: note }
+  const logger = { info: note, warn: note, error: note }
   let registry: Registry
   let api: TestApi
   let member: TestMember

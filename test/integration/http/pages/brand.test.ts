@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { type Brand, contrast, OWN_BRAND, withBrand } from '../../../../src/http/pages/brand.ts'
 import { bundlePages } from '../../../../src/http/pages/bundle-pages.ts'
-import { readWebFiles } from '../../../../src/http/pages/web-files.ts'
+import { readWebFiles } from '../../../../src/http/pages/web-pages.ts'
 import { createTestApi, type TestApi, useApi } from '../../../helpers/api/api.ts'
 
 const LOGO = Buffer.from(

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readWebFiles } from '../../../../src/http/pages/web-files.ts'
+import { readWebFiles } from '../../../../src/http/pages/web-pages.ts'
 import { sendRaw } from '../../../helpers/api/raw-request.ts'
 import { useApi } from '../../../helpers/api/api.ts'
 

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import webPush from 'web-push'
 import { createPusher, type PushOutcome } from '../../../../src/incidents/notifications/push.ts'
 import { createHttpClient, type HttpClientOptions } from '../../../../src/outbound/http-client.ts'
+import { USER_AGENT } from '../../../../src/outbound/signed-headers.ts'
 import {
   type Certificate,
   createCertificate,
@@ -45,8 +46,6 @@ describe('Pusher.send', () => {
       allowedCidrs: ['127.0.0.0/8'],
       timeoutMs: 2000,
       connectTimeoutMs: 1000,
-      maxResponseBytes: 1024,
-      userAgent: 'Posthorn/test',
       ca: certificate.cert,
       ...options,
     })
@@ -81,7 +80,7 @@ describe('Pusher.send', () => {
       'content-encoding': 'aes128gcm',
       'content-type': 'application/octet-stream',
       'content-length': String(body.length),
-      'user-agent': 'Posthorn/test',
+      'user-agent': USER_AGENT,
     })
     expect(rawHeaders.filter((name) => name.toLowerCase() === 'content-length')).to.have.lengthOf(1)
     const { key, claims } = readVapid(headers.authorization ?? '')

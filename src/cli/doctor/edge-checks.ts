@@ -2,6 +2,7 @@ import type { Config } from '../../config/load.ts'
 import { checkMailServer, type MailServerProblem } from '../../incidents/notifications/mailer.ts'
 import { createPusher } from '../../incidents/notifications/push.ts'
 import { isLoopbackHost } from '../../outbound/host-names.ts'
+import { assertGuardWorks } from '../../outbound/self-test.ts'
 import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
 import { describeError } from '../../process/visible-text.ts'
 import { defineCheck, type Check, ok, problem, type Finding, CHECK_TIMEOUT_MS } from './check.ts'
@@ -16,9 +17,33 @@ const MAIL_PROBLEMS: Readonly<Record<MailServerProblem['failed'], ProblemCode>> 
   login: 'mail.login_refused',
 }
 
-/** Checks the mail server, without sending a mail, and the key of push messages. */
-export function notificationChecks(config: Partial<Config>): Check[] {
+/**
+ * Checks what stands between Posthorn and others: the proxy, since Posthorn itself speaks plain HTTP; the outbound policy;
+ * the mail server, without sending a mail; and the key of push messages.
+ */
+export function edgeChecks(config: Partial<Config>): Check[] {
   return [
+    defineCheck(config, {
+      name: 'http.proxy',
+      settings: ['publicUrl', 'trustedProxies'],
+      failure: 'settings.invalid',
+      run: (given) => Promise.resolve(checkProxy(given)),
+    }),
+    defineCheck(config, {
+      name: 'outbound.guard',
+      settings: [],
+      failure: 'outbound.guard_broken',
+      run: async () => {
+        await assertGuardWorks()
+        return [ok('outbound.guard', 'loopback and metadata addresses are refused')]
+      },
+    }),
+    defineCheck(config, {
+      name: 'outbound.policy',
+      settings: ['allowHttp', 'allowedCidrs'],
+      failure: 'settings.invalid',
+      run: (given) => Promise.resolve(checkPolicy(given)),
+    }),
     defineCheck(config, {
       name: 'mail.server',
       settings: MAILER_SETTINGS,
@@ -38,6 +63,27 @@ export function notificationChecks(config: Partial<Config>): Check[] {
       run: (given) => Promise.resolve(checkPush(given)),
     }),
   ]
+}
+
+function checkProxy({ publicUrl, trustedProxies }: Pick<Config, 'publicUrl' | 'trustedProxies'>): Finding[] {
+  if (trustedProxies.length > 0) return [ok('http.proxy', `trusted: ${trustedProxies.join(', ')}`)]
+  return publicUrl.startsWith('https:')
+    ? [problem('http.proxy_untrusted', 'POSTHORN_PUBLIC_URL is https, and TRUSTED_PROXIES is empty')]
+    : [ok('http.proxy', 'trusted: no proxy')]
+}
+
+/** Names what opens the policy. */
+function checkPolicy({ allowHttp, allowedCidrs }: Pick<Config, 'allowHttp' | 'allowedCidrs'>): Finding[] {
+  const where = allowHttp === 'loopback' ? 'on this machine' : 'anywhere'
+  const opened = [
+    ...(allowHttp === false
+      ? []
+      : [problem('outbound.http_allowed', `receivers without TLS are allowed ${where}`)]),
+    ...(allowedCidrs.length === 0
+      ? []
+      : [problem('outbound.private_allowed', `allowed: ${allowedCidrs.join(', ')}`)]),
+  ]
+  return opened.length > 0 ? opened : [ok('outbound.policy', 'https only, and public addresses only')]
 }
 
 async function checkMail(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { generateApiKey } from '../../../src/accounts/api-keys.ts'
-import { isKeyShaped, isWeakKey, MIN_KEY_LENGTH } from '../../../src/domain/api-key-shape.ts'
+import { generateApiKey } from '../../src/accounts/api-keys.ts'
+import { isKeyShaped, isWeakKey, MIN_KEY_LENGTH } from '../../src/credentials.ts'
 
 describe('an API key', () => {
   it('has 32 to 200 visible ASCII characters', () => {
