@@ -60,12 +60,10 @@ export async function requestErasure(
   if (before.erasure !== null) return before
   for (const id of webhookIds) webhooks.changed(id)
   const { name, requestId } = operator
-  const fields = { event: 'organisation.erasure_requested', organisationId, operator: name, requestId }
-  logger.info(fields, fields.event)
+  logger.info({ event: 'organisation.erasure_requested', organisationId, operator: name, requestId })
   // The sweeper starts the workflow while Temporal is unavailable, and after a crash.
   void erasureWorkflows.start({ organisationId }).catch((error: unknown) => {
-    const fields = { event: 'organisation.erasure_not_started', organisationId, err: error }
-    logger.warn(fields, fields.event)
+    logger.warn({ event: 'organisation.erasure_not_started', organisationId, err: error })
   })
   await callerCachesExpired()
   return (await findOrganisation(dataSource, organisationId)) ?? before
@@ -158,7 +156,7 @@ export async function eraseOrganisation(
     }),
   )
   if (progress.isDone)
-    logger.info({ event: 'organisation.erased', organisationId, ...progress.erased }, 'organisation.erased')
+    logger.info({ event: 'organisation.erased', organisationId, ...progress.erased })
   return progress
 }
 

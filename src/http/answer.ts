@@ -81,10 +81,10 @@ export function errorHandler(logger: Logger): Middleware {
 function toProblem(error: unknown, logger: Logger): ProblemError {
   if (error instanceof ProblemError) return error
   if (isDatabaseUnavailable(error)) {
-    logger.warn({ event: 'http.database_unavailable', err: error }, 'http.database_unavailable')
+    logger.warn({ event: 'http.database_unavailable', err: error })
     return unavailable()
   }
-  logger.error({ event: 'http.failed', err: error }, 'http.failed')
+  logger.error({ event: 'http.failed', err: error })
   return new ProblemError('internal_error', {
     detail: 'This is our fault. Try again; the log has the details.',
   })
@@ -122,7 +122,7 @@ export function requestLog(logger: Logger, metrics: Metrics): Middleware<Request
       traceId: trace?.traceId,
       spanId: trace?.spanId ?? undefined,
     }
-    logger.info(fields, fields.event)
+    logger.info(fields)
   }
 }
 

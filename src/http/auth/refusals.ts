@@ -67,7 +67,7 @@ export function createAuthRefusals(dependencies: {
     const reason = reasonOf(credential)
     known.delete(hashCredential(credential.value))
     metrics.authRefused(SIGN_IN.has(operationId) ? 'sign_in' : 'request', reason)
-    logger.warn({ event: 'auth.refused', reason, address, operationId, requestId }, 'auth.refused')
+    logger.warn({ event: 'auth.refused', reason, address, operationId, requestId })
     if (reason === 'short') explainShortKeys()
     await limit?.count(address)
   }

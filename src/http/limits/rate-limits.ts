@@ -106,7 +106,7 @@ function createLimit(policy: Policy, observers: Observers, createCounter: Create
   }
 
   function logFault(error: unknown): void {
-    logger.error({ event: 'http.limiter_failed', policy: name, err: error }, 'http.limiter_failed')
+    logger.error({ event: 'http.limiter_failed', policy: name, err: error })
   }
 
   return {

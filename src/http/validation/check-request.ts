@@ -66,7 +66,7 @@ export async function checkCostlyPayload(
   if (verdict.kind === 'busy') throw overloaded('Too many large payloads wait to be checked.', 2)
   await rateLimits.validation?.add(member, Math.ceil(verdict.ms))
   if (verdict.kind === 'stopped') {
-    logger.warn({ event: 'payload.check_stopped', organisationId, eventKey }, 'payload.check_stopped')
+    logger.warn({ event: 'payload.check_stopped', organisationId, eventKey })
     throw invalidFields([{ pointer: '/data', code: 'invalid', detail: 'takes too long to check' }])
   }
   if (verdict.errors.length > 0) throw invalidFields(belowData(verdict.errors))
