@@ -155,8 +155,7 @@ export async function eraseOrganisation(
       return { isDone, hasAdvanced, erased: erasure.erased }
     }),
   )
-  if (progress.isDone)
-    logger.info({ event: 'organisation.erased', organisationId, ...progress.erased })
+  if (progress.isDone) logger.info({ event: 'organisation.erased', organisationId, ...progress.erased })
   return progress
 }
 

@@ -97,7 +97,7 @@ export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs
 /** An incident with what the API shows beside it. */
 export type ListedIncident = Pick<Incident, 'id' | 'openedAt' | 'closedAt' | 'exhaustedAt'> & {
   failures: FailuresRow
-  notifications: Notification[]
+  notifications: Pick<Notification, keyof Notification>[]
 }
 
 /**
