@@ -15,7 +15,7 @@ import type {
 import type { AttemptRequest } from '../src/domain/attempt-outcome.ts'
 import { DELIVERY_STATES } from '../src/domain/delivery-state.ts'
 import { toAttemptRequest, withOldFields, type OldAttemptRequest } from '../src/domain/old-attempts.ts'
-import { evaluateIncident } from '../src/incidents/evaluate-incident.ts'
+import { evaluateNotifications } from '../src/incidents/evaluate-notifications.ts'
 import { sendDue, type SendDependencies } from '../src/incidents/notifications/send-due.ts'
 import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
@@ -67,7 +67,7 @@ export function createActivities(dependencies: ActivityDependencies) {
     updateIncident: (request: UpdateIncidentRequest): Promise<UpdatedIncident> =>
       withHeartbeat(async ({ cancelled }) => {
         const evaluation = await retryWhileUnavailable(
-          () => evaluateIncident(dependencies, request),
+          () => evaluateNotifications(dependencies, request),
           cancelled,
         )
         if (evaluation === null) return { evaluation, notifications: [] }

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm'
 import { operatorInAudit, type Operator } from '../accounts/operator.ts'
 import { recordAudit } from '../db/queries/audit.ts'
-import { resumeIncident, closeOfDeletedWebhook } from '../db/queries/incidents.ts'
+import { resumeIncident, closeOfDeletedWebhook } from '../db/queries/incident-lifecycle.ts'
 import {
   holdWebhook as holdRow,
   releaseWebhook as releaseRow,
@@ -12,7 +12,7 @@ import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-d
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
 import { notFound } from '../problem-error.ts'
-import { signalIncident, type SignalDependencies } from '../incidents/evaluate-incident.ts'
+import { signalIncident, type SignalDependencies } from '../incidents/evaluate-notifications.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { transactOnOwn, type CommandDependencies, type WebhookChanges } from './webhook-locks.ts'
 

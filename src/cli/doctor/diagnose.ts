@@ -3,7 +3,7 @@ import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } 
 import { createDatabaseAccess, createTemporalAccess } from './access.ts'
 import { databaseChecks } from './database-checks.ts'
 import { type Level, type Diagnosis, renderText, runChecks, ok, problem, type Finding } from './check.ts'
-import { edgeChecks } from './edge-checks.ts'
+import { networkChecks } from './network-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { workChecks } from './work-checks.ts'
 import { relayChecks } from './relay-checks.ts'
@@ -40,7 +40,7 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
       ...databaseChecks(config, database),
       ...temporalChecks(config, temporal),
       ...keyChecks(config, database),
-      ...edgeChecks(config),
+      ...networkChecks(config),
       ...workChecks(config, { database, temporal }),
       ...relayChecks(config, platform),
     ])

@@ -1,7 +1,7 @@
 import { Client } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
-import { findOwed } from '../../db/queries/recovery.ts'
+import { findOwed } from '../../db/queries/due-deliveries.ts'
 import {
   countOverdue,
   countStuck,

@@ -1,7 +1,7 @@
 // Hand-written: statistics over the partial indexes of what is not final, of one webhook and of all.
 import type { DataSource } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
-import { IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './recovery.ts'
+import { IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './due-deliveries.ts'
 import { HAD_SLOW_ATTEMPT, KNOWN, SWEEP_HORIZON } from './stuck-deliveries.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */

@@ -1,6 +1,6 @@
 import { SLOW_POST_MS } from '../../domain/attempt-outcome.ts'
 import { sql, type Db } from '../connection/db.ts'
-import { STARTED, UNSTARTED, DUE_AT } from './recovery.ts'
+import { STARTED, UNSTARTED, DUE_AT } from './due-deliveries.ts'
 import { UNSWEPT_AFTER } from './stuck-work.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { isTimeout, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
-import { signalIncident } from '../../incidents/evaluate-incident.ts'
+import { signalIncident } from '../../incidents/evaluate-notifications.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { settlesWithin } from '../../timers.ts'
 import { claimLeaseMs, releaseRuns, type Claim } from '../protocol/claim.ts'

@@ -10,11 +10,11 @@ import {
   type RecordedSuccess,
 } from '../protocol/record-attempts.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
-import { closeResolvedIncident, openIncident } from '../../db/queries/incidents.ts'
+import { closeResolvedIncident, openIncident } from '../../db/queries/incident-lifecycle.ts'
 import { isTimeout } from '../../domain/attempt-outcome.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { newId } from '../../ids.ts'
-import type { Changed } from '../../incidents/evaluate-incident.ts'
+import type { Changed } from '../../incidents/evaluate-notifications.ts'
 
 /** `dueInMs` is called when the statement is sent. */
 type AttemptToRecord = Omit<EndedAttempt, 'dueInMs'> & {

@@ -4,7 +4,7 @@ import {
   findOwedSignals,
   findOwedWorkflows,
   findUnstarted,
-} from '../../db/queries/recovery.ts'
+} from '../../db/queries/due-deliveries.ts'
 import { findRefusing } from '../../db/queries/deliveries.ts'
 import { stopRefused, type StopDependencies } from '../attempt/claim-attempt.ts'
 import { claimAttempts, releaseRuns, type Claim, type ReleasedRun, type Run } from '../protocol/claim.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OverdueDelivery } from '../../db/queries/recovery.ts'
+import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
 import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { every } from '../../timers.ts'

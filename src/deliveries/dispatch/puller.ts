@@ -1,4 +1,4 @@
-import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
+import type { UnstartedDelivery } from '../../db/queries/due-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'

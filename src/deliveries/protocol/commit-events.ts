@@ -1,6 +1,6 @@
 import type { Db } from '../../db/connection/db.ts'
 import type { Event } from '../../db/entities/event.ts'
-import type { UnstartedDelivery } from '../../db/queries/recovery.ts'
+import type { UnstartedDelivery } from '../../db/queries/due-deliveries.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Claim } from './claim.ts'
 import { loadSql } from './load-sql.ts'

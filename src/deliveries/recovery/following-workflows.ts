@@ -1,4 +1,4 @@
-import type { OwedWorkflow } from '../../db/queries/recovery.ts'
+import type { OwedWorkflow } from '../../db/queries/due-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'

@@ -1,4 +1,4 @@
-import type { OverdueDelivery } from '../../db/queries/recovery.ts'
+import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'

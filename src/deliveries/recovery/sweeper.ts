@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
-import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
+import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incident-lifecycle.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import {
   incidentWorkflowId,
@@ -19,7 +19,7 @@ import {
   type RecoveryDependencies,
   type Taken,
 } from './recover-deliveries.ts'
-import { sweepOthers } from '../../db/queries/recovery.ts'
+import { sweepOthers } from '../../db/queries/due-deliveries.ts'
 import { sweepDeliveries } from '../protocol/sweep.ts'
 
 /** Recovers deliveries, retry jobs, incidents and erasures whose workflow is gone. */

@@ -2,11 +2,15 @@ import type { EntityManager } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/delivery-selection.ts'
-import { closeResolvedIncident } from '../../db/queries/incidents.ts'
+import { closeResolvedIncident } from '../../db/queries/incident-lifecycle.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
 import { type DeliverySelection, selectionForAudit } from '../../domain/delivery-filter.ts'
 import { conflict } from '../../problem-error.ts'
-import { type Changed, signalIncident, type SignalDependencies } from '../../incidents/evaluate-incident.ts'
+import {
+  type Changed,
+  signalIncident,
+  type SignalDependencies,
+} from '../../incidents/evaluate-notifications.ts'
 import { transactOnOwn, transactOnWebhook } from '../../webhooks/webhook-locks.ts'
 import type { StopDependencies } from '../attempt/claim-attempt.ts'
 import { discard } from '../protocol/change-deliveries.ts'

@@ -1,14 +1,17 @@
-import type { Static } from 'typebox'
-import { eventKeyErrors } from '../../catalogue/catalogue.ts'
 import { findReplay, listReplays } from '../../db/queries/replays.ts'
 import { cancelReplayJob, countReplay, requestReplay } from '../../deliveries/retry/request-retry-job.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import type { ReplayRange } from '../../domain/delivery-filter.ts'
-import { notFound, type FieldError } from '../../problem-error.ts'
-import type { ApiDependencies } from '../api.ts'
+import { notFound } from '../../problem-error.ts'
 import { presentReplay, presentReplayCount } from '../presenters/presenter.ts'
 import { param, typedRoute, type Route } from '../route.ts'
-import { ReplayCountSchema, ReplayListSchema, ReplaySchema, RequestReplaySchema } from '../schemas/replay.ts'
+import {
+  parseRange,
+  rangeErrors,
+  ReplayCountSchema,
+  ReplayListSchema,
+  ReplaySchema,
+  RequestReplaySchema,
+} from '../schemas/replay.ts'
 import { requireWebhook } from './webhooks.ts'
 
 const REPLAYS = '/api/orgs/:orgId/webhooks/:id/replays'
@@ -97,29 +100,3 @@ const cancelRoute: Route = {
 }
 
 export const replayRoutes: readonly Route[] = [requestRoute, listRoute, getRoute, cancelRoute]
-
-function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRange {
-  const { since, until, eventKeys = null, include = 'missing' } = body
-  return {
-    since: new Date(since),
-    until: until === undefined ? null : new Date(until),
-    eventKeys,
-    include,
-  }
-}
-
-/** Checks that the range has a past, and that each event key exists. */
-function rangeErrors(
-  { since, until, eventKeys }: Readonly<Record<string, unknown>>,
-  { catalogue, clock }: ApiDependencies,
-): FieldError[] {
-  const errors: FieldError[] = []
-  const from = typeof since === 'string' ? Date.parse(since) : Number.NaN
-  if (from > clock.nowMs())
-    errors.push({ pointer: '/since', code: 'invalid', detail: 'must not be in the future' })
-  if (typeof until === 'string' && Date.parse(until) <= from)
-    errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })
-  if (!Array.isArray(eventKeys)) return errors
-  const unknown = eventKeys.flatMap((key, index) => eventKeyErrors(catalogue, key, `/eventKeys/${index}`))
-  return [...errors, ...unknown]
-}

@@ -1,5 +1,8 @@
-import { Type } from 'typebox'
-import { REPLAY_INCLUDES } from '../../domain/delivery-filter.ts'
+import { Type, type Static } from 'typebox'
+import { eventKeyErrors } from '../../catalogue/catalogue.ts'
+import { REPLAY_INCLUDES, type ReplayRange } from '../../domain/delivery-filter.ts'
+import type { FieldError } from '../../problem-error.ts'
+import type { ApiDependencies } from '../api.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 
 const eventKeys = Type.Array(
@@ -72,3 +75,30 @@ export const ReplayListSchema = Type.Object(
   { data: Type.Array(ReplaySchema, { description: 'The newest 100 at most, newest first' }) },
   { title: 'ReplayList' },
 )
+
+/** Returns the range that a body asks for. */
+export function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRange {
+  const { since, until, eventKeys = null, include = 'missing' } = body
+  return {
+    since: new Date(since),
+    until: until === undefined ? null : new Date(until),
+    eventKeys,
+    include,
+  }
+}
+
+/** Checks that the range has a past, and that each event key exists. */
+export function rangeErrors(
+  { since, until, eventKeys }: Readonly<Record<string, unknown>>,
+  { catalogue, clock }: Pick<ApiDependencies, 'catalogue' | 'clock'>,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const from = typeof since === 'string' ? Date.parse(since) : Number.NaN
+  if (from > clock.nowMs())
+    errors.push({ pointer: '/since', code: 'invalid', detail: 'must not be in the future' })
+  if (typeof until === 'string' && Date.parse(until) <= from)
+    errors.push({ pointer: '/until', code: 'invalid', detail: 'must be later than `since`' })
+  if (!Array.isArray(eventKeys)) return errors
+  const unknown = eventKeys.flatMap((key, index) => eventKeyErrors(catalogue, key, `/eventKeys/${index}`))
+  return [...errors, ...unknown]
+}

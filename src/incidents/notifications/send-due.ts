@@ -7,7 +7,7 @@ import {
   findRecipients,
   findEvaluationInputs,
   type RecipientRows,
-} from '../../db/queries/incident-evaluation.ts'
+} from '../../db/queries/due-notifications.ts'
 import {
   claimNotification,
   countNotifications,

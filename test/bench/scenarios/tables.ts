@@ -1,4 +1,4 @@
-import { findOverdue, findOwedWorkflows, findUnstarted } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findOwedWorkflows, findUnstarted } from '../../../src/db/queries/due-deliveries.ts'
 import { purge } from '../../../src/retention/purge.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { writeHistory } from '../growth/history.ts'

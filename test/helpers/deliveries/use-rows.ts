@@ -13,7 +13,7 @@ import {
 import { type TestDatabase, useDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, publishRow } from '../database/factories.ts'
 import { type RowState, setRow } from './set-row.ts'
-import { findUnstarted } from '../../../src/db/queries/recovery.ts'
+import { findUnstarted } from '../../../src/db/queries/due-deliveries.ts'
 
 /** A row of `delivery` as PostgreSQL has it. */
 export type DeliveryColumns = {

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
+import { findIncidentsToSignal } from '../../../src/db/queries/incident-lifecycle.ts'
 import {
   nextRound,
   nextTimer,
@@ -15,7 +15,7 @@ import type {
 } from '../../../src/domain/workflow-inputs.ts'
 import { type Channels, sendDue } from '../../../src/incidents/notifications/send-due.ts'
 import type { IncidentWorkflows } from '../../../src/temporal/job-workflows.ts'
-import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
+import { evaluateNotifications } from '../../../src/incidents/evaluate-notifications.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { silentLogger } from '../silent-logger.ts'
@@ -157,7 +157,7 @@ async function keepIncidentOnce(
   const dataSource = mortalDataSource(dependencies.dataSource, step)
   const channels = mortalChannels(dependencies.channels, step)
   const keep = async (look: EvaluationRequest): Promise<UpdatedIncident> => {
-    const seen = await evaluateIncident({ dataSource, locks: createWebhookLocks() }, look)
+    const seen = await evaluateNotifications({ dataSource, locks: createWebhookLocks() }, look)
     if (seen === null) return { evaluation: null, notifications: [] }
     const signal = new AbortController().signal
     const notifications = await sendDue(

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { DataSource } from 'typeorm'
-import { openIncident } from '../../../src/db/queries/incidents.ts'
+import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
 import { upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../../src/domain/permissions.ts'
-import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
+import { evaluateNotifications } from '../../../src/incidents/evaluate-notifications.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { newId } from '../../../src/ids.ts'
 import { writeBacklog } from '../deliveries/backlog.ts'
@@ -74,7 +74,7 @@ export async function createExhaustedIncident(
     rows,
     async address() {
       const request = { organisationId, incidentId, dueFor: null, notifyAfterMs: 300_000 }
-      await evaluateIncident({ dataSource, locks: createWebhookLocks() }, request)
+      await evaluateNotifications({ dataSource, locks: createWebhookLocks() }, request)
     },
     row: async (recipient) => (await rows()).find((one) => one.recipient === recipient)!,
     async browsersOf(email) {

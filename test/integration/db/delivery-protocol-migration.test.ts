@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { migrate } from '../../../src/cli/migrate.ts'
-import { findOverdue, findOwed } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findOwed } from '../../../src/db/queries/due-deliveries.ts'
 import { sweepLater } from '../../../src/deliveries/protocol/sweep.ts'
 import { DeliveryProtocol10 } from '../../../src/db/migrations/0010-delivery-protocol.ts'
 import { createTestDatabase, type TestDatabase } from '../../helpers/database/database.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
+import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/due-deliveries.ts'
 import { recordAttempts } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { stopUnwanted, requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'

@@ -6,7 +6,7 @@ import {
   stopUnwanted,
 } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
-import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
+import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/due-deliveries.ts'
 import { DELIVERY_STATES, type DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { LONG_STATEMENT_TIMEOUT_MS } from '../../../src/db/connection/session-limits.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'

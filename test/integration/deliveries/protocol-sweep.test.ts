@@ -5,7 +5,7 @@ import {
   findOwed,
   findOwedSignals,
   findOwedWorkflows,
-} from '../../../src/db/queries/recovery.ts'
+} from '../../../src/db/queries/due-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { idsOf, useDueRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'

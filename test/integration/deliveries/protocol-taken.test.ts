@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { findOverdue, findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/due-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import {
   markWorkflowsStarted,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
 import { readEventPage, readEvents } from '../../../src/db/queries/event-stream.ts'
-import { findOverdue, findUnstarted } from '../../../src/db/queries/recovery.ts'
+import { findOverdue, findUnstarted } from '../../../src/db/queries/due-deliveries.ts'
 import { commitEvents, type CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { findMember } from '../../../src/db/queries/organisations.ts'

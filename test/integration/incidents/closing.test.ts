@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { closeResolvedIncident, openIncident, resumeIncident } from '../../../src/db/queries/incidents.ts'
+import {
+  closeResolvedIncident,
+  openIncident,
+  resumeIncident,
+} from '../../../src/db/queries/incident-lifecycle.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'

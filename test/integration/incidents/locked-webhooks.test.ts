@@ -6,7 +6,7 @@ import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
 import { newId } from '../../../src/ids.ts'
-import { evaluateIncident } from '../../../src/incidents/evaluate-incident.ts'
+import { evaluateNotifications } from '../../../src/incidents/evaluate-notifications.ts'
 import { createTestApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
@@ -122,7 +122,7 @@ describe('webhooks that are locked by a lost host', () => {
       const evaluate = async (webhook: ConcurrentWebhook) => {
         const [incident] = await webhook.incidents()
         const { organisationId } = webhook.member
-        return evaluateIncident(dependencies, {
+        return evaluateNotifications(dependencies, {
           organisationId,
           incidentId: incident!.id,
           dueFor: null,

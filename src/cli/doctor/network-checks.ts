@@ -21,7 +21,7 @@ const MAIL_PROBLEMS: Readonly<Record<MailServerProblem['failed'], ProblemCode>> 
  * Checks what stands between Posthorn and others: the proxy, since Posthorn itself speaks plain HTTP; the outbound policy;
  * the mail server, without sending a mail; and the key of push messages.
  */
-export function edgeChecks(config: Partial<Config>): Check[] {
+export function networkChecks(config: Partial<Config>): Check[] {
   return [
     defineCheck(config, {
       name: 'http.proxy',
