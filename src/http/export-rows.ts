@@ -46,31 +46,38 @@ export function wantsNdjson({ responses }: Route, ctx: Context): boolean {
  * ended it, the last line is `{ nextCursor }`. A stream that is destroyed reads no further page.
  */
 export async function exportRows<Row>(source: ExportSource<Row>): Promise<Readable> {
-  const { read, after } = source
-  // What the first page throws is still answered with a problem.
-  const first = await turns(() => read({ after, limit: PAGE_ROWS }))
-  const stream = Readable.from(readLines(source, first), { objectMode: true, highWaterMark: 1 })
+  const lines = readLines(source)
+  // What is thrown before the first line is still answered with a problem.
+  const first = await lines.next()
+  const stream = Readable.from(prepend(first, lines), { objectMode: true, highWaterMark: 1 })
   return addAbortSignal(AbortSignal.timeout(EXPORT_TIMEOUT_MS), stream)
 }
 
-/** Yields the lines of a page at a time. */
-async function* readLines<Row>(
-  { read, present, cursorAfter }: ExportSource<Row>,
-  first: Page<Row>,
+async function* prepend(
+  first: IteratorResult<string, void>,
+  rest: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {
+  if (first.done === true) return
+  yield first.value
+  yield* rest
+}
+
+/** Yields the lines of a page at a time. */
+async function* readLines<Row>({
+  read,
+  present,
+  cursorAfter,
+  after,
+}: ExportSource<Row>): AsyncGenerator<string, void> {
   const endMs = performance.now() + MAX_EXPORT_MS
-  let found = first
-  let left = MAX_EXPORT_ROWS
-  for (;;) {
-    const { page, last: after } = found
-    if (page.length > 0) yield page.map((row) => `${JSON.stringify(present(row))}\n`).join('')
-    if (after === null) return
-    left -= page.length
-    if (left <= 0 || performance.now() >= endMs) {
-      yield `${JSON.stringify({ nextCursor: cursorAfter(after) })}\n`
-      return
-    }
-    const limit = Math.min(PAGE_ROWS, left)
-    found = await turns(() => read({ after, limit }))
+  let last = after
+  for (let count = 0; count < MAX_EXPORT_ROWS && performance.now() < endMs;) {
+    const range = { after: last, limit: Math.min(PAGE_ROWS, MAX_EXPORT_ROWS - count) }
+    const found = await turns(() => read(range))
+    count += found.page.length
+    last = found.last
+    if (found.page.length > 0) yield found.page.map((row) => `${JSON.stringify(present(row))}\n`).join('')
+    if (last === null) return
   }
+  if (last !== null) yield `${JSON.stringify({ nextCursor: cursorAfter(last) })}\n`
 }

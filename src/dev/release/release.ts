@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
@@ -41,11 +41,14 @@ type Sbom = {
 /**
  * `npm run release`: makes all that a release consists of, in release/ or the folder of its argument: both npm packages,
  * the Helm chart, the OpenAPI document, the SBOM (CycloneDX), the licences, notes and checksums, which it prints. The same
- * sources give the same bytes. Needs npm, GNU tar and sha256sum, and no network. Whatever was in the folder is gone.
+ * sources give the same bytes. Needs npm, GNU tar and sha256sum, and no network. What was in release/ is gone; any other
+ * folder has to be empty.
  */
-const [folder = join(ROOT, 'release')] = process.argv.slice(2)
-rmSync(folder, { recursive: true, force: true })
+const [given] = process.argv.slice(2)
+const folder = given === undefined ? join(ROOT, 'release') : resolve(given)
+if (given === undefined) rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder, { recursive: true })
+if (readdirSync(folder).length > 0) throw new Error(`${folder} is not empty`)
 const draft = mkdtempSync(join(tmpdir(), 'posthorn-release-'))
 try {
   const [server, listen] = [join(draft, 'posthorn'), join(draft, 'posthorn-listen')]

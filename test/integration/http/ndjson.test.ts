@@ -166,4 +166,21 @@ describe('an export', () => {
       expect(failure).to.have.property('code', 'ECONNRESET')
     })
   })
+
+  it('that fails before its first row has no answer yet, whatever pages without a row came before', async () => {
+    let pages = 0
+    const exported = exportRows<Row>({
+      read: () =>
+        ++pages < 3
+          ? Promise.resolve({ page: [], last: 'one' })
+          : Promise.reject(new Error('the database is away')),
+      present: (row) => row,
+      cursorAfter: (id) => id,
+      after: null,
+    })
+    expect(await exported.catch((error: unknown) => error)).to.have.property(
+      'message',
+      'the database is away',
+    )
+  })
 })
