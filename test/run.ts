@@ -16,7 +16,10 @@ import { startMocha, sumCounts } from './helpers/runner/mocha-process.ts'
 import type { TestServers } from './helpers/runner/servers.ts'
 
 /** Folders of integration tests that take as long as all others. */
-const FIRST_HALF = 'deliveries|incidents|observability|stream'
+const FIRST_HALF = 'deliveries|incidents|observability'
+
+/** Folders of integration tests that run after those of workflows. */
+const WITH_WORKFLOWS = 'outbound|relay|stream'
 
 /** End-to-end tests that take as long as all others. */
 const WITH_ATTEMPTS = 'retry-job|inline-attempts|incidents|erasure|changes-in-flight'
@@ -39,8 +42,8 @@ const SUITES: Record<string, string[][]> = {
     [`test/e2e/@(${WITH_ATTEMPTS})*.test.ts`, 'test/integration/cli/**/*.test.ts'],
     // Not beside workers: what Temporal hooks into promises makes the explorers of `test/unit` take four times as long.
     [`test/e2e/!(${WITH_ATTEMPTS})*.test.ts`, 'test/unit/**/*.test.ts'],
-    ['test/workflows/**/*.test.ts', 'test/integration/outbound/**/*.test.ts'],
-    [`test/integration/!(cli|outbound|${FIRST_HALF})/**/*.test.ts`],
+    ['test/workflows/**/*.test.ts', `test/integration/@(${WITH_WORKFLOWS})/**/*.test.ts`],
+    [`test/integration/!(cli|${WITH_WORKFLOWS}|${FIRST_HALF})/**/*.test.ts`],
     [`test/integration/@(${FIRST_HALF})/**/*.test.ts`],
   ],
   browser: [['test/browser/[a-d]*.test.ts'], ['test/browser/[e-z]*.test.ts']],
