@@ -1,8 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { eventKeyErrors } from '../../catalogue/catalogue.ts'
+import { eventKeyErrors, type Catalogue } from '../../catalogue/catalogue.ts'
 import { REPLAY_INCLUDES, type ReplayRange } from '../../domain/delivery-filter.ts'
 import type { FieldError } from '../../problem-error.ts'
-import type { ApiDependencies } from '../api.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 
 const eventKeys = Type.Array(
@@ -90,7 +89,7 @@ export function parseRange(body: Static<typeof RequestReplaySchema>): ReplayRang
 /** Checks that the range has a past, and that each event key exists. */
 export function rangeErrors(
   { since, until, eventKeys }: Readonly<Record<string, unknown>>,
-  { catalogue, clock }: Pick<ApiDependencies, 'catalogue' | 'clock'>,
+  { catalogue, clock }: { catalogue: Catalogue; clock: { nowMs: () => number } },
 ): FieldError[] {
   const errors: FieldError[] = []
   const from = typeof since === 'string' ? Date.parse(since) : Number.NaN
