@@ -23,7 +23,7 @@ import {
 } from '../schemas/delivery.ts'
 import { parseDeliveryFilter, PAYLOAD_ERASED } from '../schemas/retry.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { requireWebhook } from './webhooks.ts'
+import { webhookOfPath } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 const COLLECTION = `${WEBHOOKS}/:id/deliveries`
@@ -66,7 +66,7 @@ const deliveriesRoute = listRoute({
   async open(dependencies, request) {
     const { actor, query } = request
     const filter = { ...parseDeliveryFilter(query), search: query.search ?? null }
-    const { id } = await requireWebhook(dependencies, request)
+    const { id } = await webhookOfPath(dependencies, request)
     return (range) =>
       listDeliveries(dependencies.dataSource, actor.organisationId, id, { ...filter, ...range })
   },

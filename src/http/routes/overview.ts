@@ -23,7 +23,7 @@ import { presentAuditEntry } from '../presenters/presenter.ts'
 import { typedRoute, type Route } from '../route.ts'
 import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
-import { requireWebhook } from './webhooks.ts'
+import { webhookOfPath } from './webhooks.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 
@@ -56,7 +56,7 @@ const activityRoute = typedRoute({
     const { dataSource } = dependencies
     const { organisationId } = request.actor
     const range = ACTIVITY_RANGES[request.query.range]
-    const webhook = await requireWebhook(dependencies, request)
+    const webhook = await webhookOfPath(dependencies, request)
     const within = [dataSource, organisationId, webhook.id, range.buckets * range.bucketMs] as const
     const [buckets, p95DurationMs, firstAttempt, failures] = await Promise.all([
       listBuckets(dataSource, organisationId, webhook.id, range),
@@ -100,7 +100,7 @@ export const incidentRoutes: readonly Route[] = [
     cursorPrefix: 'i1',
     exampleId: EXAMPLE_IDS.incident,
     async open(dependencies, request) {
-      const { id } = await requireWebhook(dependencies, request)
+      const { id } = await webhookOfPath(dependencies, request)
       return (range) => listIncidents(dependencies.dataSource, request.actor.organisationId, id, range)
     },
     present: (incident, { actor }) => presentIncident(incident, actor),

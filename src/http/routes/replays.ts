@@ -12,7 +12,7 @@ import {
   ReplaySchema,
   RequestReplaySchema,
 } from '../schemas/replay.ts'
-import { requireWebhook } from './webhooks.ts'
+import { webhookOfPath } from './webhooks.ts'
 
 const REPLAYS = '/api/orgs/:orgId/webhooks/:id/replays'
 /** For a hundred event keys. */
@@ -63,7 +63,7 @@ const listRoute: Route = {
   responses: { 200: { description: 'The newest 100 at most', schema: ReplayListSchema } },
   async handle(dependencies, request) {
     const { organisationId } = request.actor
-    const { id: webhookId } = await requireWebhook(dependencies, request)
+    const { id: webhookId } = await webhookOfPath(dependencies, request)
     const data = await listReplays(dependencies.dataSource, { organisationId, webhookId })
     return { status: 200, body: { data: data.map(presentReplay) } }
   },

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { findWebhook, listWebhooks, type WebhookRow } from '../../db/queries/webhooks.ts'
+import { listWebhooks, requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
 import { WEBHOOK_MANAGE, WEBHOOK_READ } from '../../domain/permissions.ts'
-import { notFound, type FieldError } from '../../problem-error.ts'
+import type { FieldError } from '../../problem-error.ts'
 import { createWebhook, readSigningSecret, webhookFieldErrors } from '../../webhooks/create-webhook.ts'
 import { deleteWebhook } from '../../webhooks/change-webhook.ts'
 import { updateWebhook } from '../../webhooks/update-webhook.ts'
@@ -90,7 +90,7 @@ const getRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The webhook', schema: WebhookSchema } },
   async handle(dependencies, request) {
-    const webhook = await requireWebhook(dependencies, request)
+    const webhook = await webhookOfPath(dependencies, request)
     return { status: 200, body: presentWebhook(webhook, request.actor, dependencies.catalogue.permissionFor) }
   },
 }
@@ -168,13 +168,11 @@ export const webhookRoutes: readonly Route[] = [
 ]
 
 /** Returns the webhook of the path. Throws 404 where the organisation has no such webhook. */
-export async function requireWebhook(
+export function webhookOfPath(
   { dataSource }: Pick<ApiDependencies, 'dataSource'>,
   request: Pick<RouteRequest, 'actor' | 'params'>,
 ): Promise<WebhookRow> {
-  const webhook = await findWebhook(dataSource, request.actor.organisationId, param(request, 'id'))
-  if (webhook === null) throw notFound('webhook')
-  return webhook
+  return requireWebhook(dataSource, request.actor.organisationId, param(request, 'id'))
 }
 
 const READ_ONLY = ['id', 'operatorHold', 'createdAt', 'updatedAt']
@@ -186,7 +184,7 @@ async function updateErrors(
   request: Pick<RouteRequest, 'actor' | 'params'>,
 ): Promise<FieldError[]> {
   const { actor } = request
-  const webhook = await requireWebhook(dependencies, request)
+  const webhook = await webhookOfPath(dependencies, request)
   const shown = new Map<string, unknown>(
     Object.entries(presentWebhook(webhook, actor, dependencies.catalogue.permissionFor)),
   )
