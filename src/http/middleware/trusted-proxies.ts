@@ -22,7 +22,6 @@ export function createTrustedProxies(ranges: readonly string[]): TrustedProxies 
   }
 
   function has(address: string): boolean {
-    if (ranges.length === 0) return false
     // Without the zone, as in fe80::1%eth0: BlockList would reject the address.
     const plain = parseSenderAddress(address)
     return plain !== null && trusted.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
