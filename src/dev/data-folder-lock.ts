@@ -16,7 +16,7 @@ const ANSWER_TIMEOUT_MS = 1_000
 
 /**
  * Locks a data folder for this process, whose API is at `apiUrl`. The lock is a port that this process listens on, so it
- * ends with the process, also by `kill -9`: a file that was left over blocks nobody, whoever has its pid or port now.
+ * ends with the process, also by `kill -9`: a file that was left over blocks no process, whichever has its pid or port now.
  *
  * @throws Error with the address of the process that holds it
  */

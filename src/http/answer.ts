@@ -126,5 +126,8 @@ export function requestLog(logger: Logger, metrics: Metrics): Middleware<Request
   }
 }
 
-/** What the log tells of a request. `operationId`: of the matched route. `operator`: the name of the operator key that the request came with. */
+/**
+ * What the log shows of a request. `operationId`: of the matched route. `operator`: the name of the operator key that the
+ * request came with.
+ */
 export type RequestState = { operationId?: string; operator?: string; trace?: LoggedTrace }

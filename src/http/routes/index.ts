@@ -116,7 +116,7 @@ function tagged(tag: string, group: readonly Route[]): Route[] {
   return group.map((route) => ({ ...route, tag }))
 }
 
-/** What such a catalogue tells of the platform is for its customers, as in `/api/event-keys`; the built-in one is public. */
+/** Such a catalogue describes the platform, to its customers only, as in `/api/event-keys`; the built-in one is public. */
 function hasOwnCatalogue({ catalogue }: Pick<ApiDependencies, 'catalogue'>): boolean {
   return catalogue !== builtInCatalogue
 }

@@ -105,7 +105,7 @@ describe('followEvents', () => {
     expect(lastEventIds()).to.deep.equal([undefined, ID(1)])
   })
 
-  it('tells of a gap, and resumes after what came with it', async () => {
+  it('reports a gap, and resumes after what came with it', async () => {
     handlers = [stream([`id: ${ID(5)}\nevent: gap\ndata: {"lastEventId":"${ID(1)}"}\n\n`]), stream([], false)]
     void follow()
     await eventually(() => expect(requests).to.have.length(2))
