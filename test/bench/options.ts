@@ -24,6 +24,7 @@ export const USAGE = [
   '  --tls                  receivers speak TLS',
   '  --quick                small numbers: whether it works, not how fast it is',
   '  --json FILE            writes the results there as well',
+  '  --pictures FOLDER      where scenarios with curves (tables) leave them, as SVG',
   '',
   'A running product, from outside, as lines of JSON (see test/bench/README.md):',
   '  --target URL           its API',
@@ -45,6 +46,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
       tls: { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
+      pictures: { type: 'string' },
       target: { type: 'string' },
       adapter: { type: 'string' },
       receiver: { type: 'string', default: '127.0.0.1' },
@@ -67,6 +69,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
     tls: values.tls,
     quick: values.quick,
     jsonFile: values.json ?? null,
+    pictures: values.pictures ?? null,
     target:
       values.target === undefined
         ? null

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describeError } from '../../src/process/visible-text.ts'
 import { onStopSignal } from '../../src/process/process-events.ts'
 import { createStack } from '../../src/process/shutdown-stack.ts'
@@ -48,7 +49,7 @@ async function run(wanted: BenchOptions): Promise<number> {
       const { name, letter, title } = scenario
       say(`(${letter}) ${name}, FIRST_ATTEMPT=${firstAttempt}: ${title}`)
       const beganAt = Date.now()
-      const findings = await scenario.run({
+      const { picture, ...findings } = await scenario.run({
         firstAttempt,
         quick: wanted.quick,
         say: (line) => say(`    ${line}`),
@@ -64,6 +65,8 @@ async function run(wanted: BenchOptions): Promise<number> {
       for (const [title, rows] of Object.entries(findings.details ?? {}))
         process.stdout.write(`${formatTable(`${heading}: ${title}`, rows)}\n`)
       for (const problem of findings.problems) say(`PROBLEM: ${problem}`)
+      if (picture !== undefined && wanted.pictures !== null)
+        writeFileSync(join(wanted.pictures, `${name}.svg`), picture)
       // After each: a run that is cut off has not been for nothing.
       if (wanted.jsonFile !== null) writeJson(wanted.jsonFile, machine, wanted, results)
     }

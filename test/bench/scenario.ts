@@ -17,6 +17,8 @@ export type BenchOptions = {
   tls: boolean
   quick: boolean
   jsonFile: string | null
+  /** A folder for the pictures of scenarios that draw one. */
+  pictures: string | null
   /** A running product, which is measured in place of the scenarios. */
   target: TargetOptions | null
 }
@@ -35,9 +37,14 @@ export type Row = Readonly<Record<string, string | number>>
 
 /**
  * `problems` are broken promises, such as an event that was lost; they have nothing to do with speed. `details` are
- * further tables by their title.
+ * further tables by their title, `picture` is an SVG picture of the rows.
  */
-export type Findings = { rows: Row[]; problems: string[]; details?: Record<string, Row[]> }
+export type Findings = {
+  rows: Row[]
+  problems: string[]
+  details?: Record<string, Row[]>
+  picture?: string
+}
 
 /** One line of the findings. */
 export type Measured = { row: Row; problems: string[] }

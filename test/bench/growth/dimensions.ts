@@ -1,9 +1,8 @@
-import { databaseMb } from '../measure/database-usage.ts'
-import { createWebhook } from '../organisation.ts'
-import type { Bench, Row } from '../scenario.ts'
+import { ORGANISATION } from '../organisation.ts'
+import type { Bench } from '../scenario.ts'
 import { HOOK, type Stage, type WebhookPlan } from '../stage.ts'
 import { writeWaitingRows } from '../waiting-deliveries.ts'
-import { tidy, writeHistory } from './history.ts'
+import { tidy } from './history.ts'
 
 /** What is published, and how often it comes back. */
 export type Load = {
@@ -23,8 +22,6 @@ type Level = {
   /** Adds to the stage what the size before lacks. */
   grow?: (bench: Bench, stage: Stage) => Promise<void>
   load: Load
-  /** Further columns of its row, once it has grown. */
-  describe?: (stage: Stage) => Promise<Row>
 }
 
 /** One thing that grows while the rest stays as it is: its sizes follow each other on one stage. */
@@ -40,42 +37,36 @@ const USUAL: Load = { ...HOOK, fanOut: 1, share: 1 }
 /** Its webhook gets nothing while it is measured. */
 const OTHER = { path: '/ok/other', eventKey: 'invoice:created' }
 
-const HISTORY = [0, 100_000, 1_000_000]
-const QUICK_HISTORY = [0, 1_000, 10_000]
-const WEBHOOKS = [1, 10, 100]
-const QUICK_WEBHOOKS = [1, 3, 10]
-const WAITING = [0, 5_000, 50_000]
+const WEBHOOKS = [50, 1_000, 10_000]
+const QUICK_WEBHOOKS = [50, 100]
+const PER_ORGANISATION = 50
+const WAITING = [0, 10_000, 100_000]
 const QUICK_WAITING = [0, 50, 500]
 
-/** Completed deliveries with their events and attempts, all of the webhook that is measured. */
-const history: Dimension = {
-  title: 'completed deliveries in the tables',
-  column: 'completed',
-  webhooks: [HOOK],
-  levels: (quick) =>
-    sizes(quick ? QUICK_HISTORY : HISTORY).map(({ size, before }) => ({
-      size,
-      async grow(bench, { dataSource, webhookIds }) {
-        if (size > before) bench.say(`${size - before} completed deliveries, written into the tables`)
-        const url = `${bench.receiver.url}${HOOK.path}`
-        await writeHistory(dataSource, { webhookId: webhookIds[0]!, url, from: before, to: size })
-      },
-      load: USUAL,
-      describe: async ({ dataSource }) => ({ databaseMb: await databaseMb(dataSource) }),
-    })),
-}
+const INSERT_ORGANISATIONS = `
+  INSERT INTO organisation (id, name, email, time_zone)
+  SELECT DISTINCT $1 || '_' || place / $2::int, 'Other', 'info@test.example', 'Europe/Brussels'
+    FROM generate_series($3::int, $4::int - 1) AS place WHERE place >= $2
+  ON CONFLICT DO NOTHING`
 
-/** Of which one is subscribed to what is published. */
+const INSERT_WEBHOOKS = `
+  INSERT INTO webhook (id, organisation_id, url, subscribed_event_keys, enabled)
+  SELECT uuidv7(), CASE WHEN place < $2::int THEN $1 ELSE $1 || '_' || place / $2 END, $5, $6::text[], true
+    FROM generate_series($3::int, $4::int - 1) AS place`
+
+/** Fifty of each organisation, straight into the database. */
 const webhooks: Dimension = {
-  title: 'webhooks of the organisation, one of which matches',
+  title: `webhooks, ${PER_ORGANISATION} of each organisation, one of which matches`,
   column: 'webhooks',
   webhooks: [HOOK],
   levels: (quick) =>
     sizes(quick ? QUICK_WEBHOOKS : WEBHOOKS, 1).map(({ size, before }) => ({
       size,
-      async grow(bench, { apiUrl }) {
-        for (let made = before; made < size; made++)
-          await createWebhook(apiUrl, `${bench.receiver.url}${OTHER.path}`, OTHER.eventKey)
+      async grow(bench, { dataSource }) {
+        const url = `${bench.receiver.url}${OTHER.path}`
+        const places = [ORGANISATION.id, PER_ORGANISATION, before, size]
+        await dataSource.query(INSERT_ORGANISATIONS, places)
+        await dataSource.query(INSERT_WEBHOOKS, [...places, url, [OTHER.eventKey]])
       },
       load: USUAL,
     })),
@@ -83,8 +74,9 @@ const webhooks: Dimension = {
 
 const FAN_OUT = [
   { path: '/ok/fan-1', eventKey: 'customer:created', fanOut: 1, share: 1 },
-  { path: '/ok/fan-5', eventKey: 'customer:updated', fanOut: 5, share: 0.4 },
-  { path: '/ok/fan-20', eventKey: 'customer:deleted', fanOut: 20, share: 0.2 },
+  { path: '/ok/fan-10', eventKey: 'customer:updated', fanOut: 10, share: 0.2 },
+  { path: '/ok/fan-100', eventKey: 'customer:deleted', fanOut: 100, share: 0.02 },
+  { path: '/ok/fan-800', eventKey: 'invoice:created', fanOut: 800, share: 0.005 },
 ]
 
 /** All webhooks are there from the start; what differs is how many are subscribed to what is published. */
@@ -124,7 +116,7 @@ const payload: Dimension = {
     ].map(({ size, share }) => ({ size, load: { ...USUAL, bodyBytes: size * 1_024, share } })),
 }
 
-export const DIMENSIONS: readonly Dimension[] = [history, webhooks, fanOut, waiting, payload]
+export const DIMENSIONS: readonly Dimension[] = [webhooks, fanOut, waiting, payload]
 
 /** Each with the one before it; the first starts from what a stage has of it. */
 function sizes(of: readonly number[], atFirst = 0): { size: number; before: number }[] {

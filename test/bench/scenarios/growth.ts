@@ -3,7 +3,7 @@ import { measureLoad } from '../growth/measure-load.ts'
 import { rounded } from '../measure/distribution.ts'
 import type { Bench, Findings, Row, Scenario } from '../scenario.ts'
 
-/** More than the hundred that are allowed by default, with the one of the warm-up. */
+/** More than the hundred that are allowed by default. */
 const ENV = { WEBHOOKS_PER_ORGANISATION: '1000' }
 
 /** Figures that are compared. The first is the better the larger it is, the others the smaller. */
@@ -16,9 +16,9 @@ const COMPARED = ['perSecond', 'acknowledgedP50Ms', 'totalMs', 'walBytes']
 export const growth: Scenario = {
   letter: 'h',
   name: 'growth',
-  title: 'how the cost of a delivery grows with history, webhooks, waiting deliveries and payload',
+  title: 'how the cost of a delivery grows with webhooks, fan-out, waiting deliveries and payload',
   async run(bench) {
-    const findings: Required<Findings> = { rows: [], problems: [], details: {} }
+    const findings: Findings & { details: Record<string, Row[]> } = { rows: [], problems: [], details: {} }
     for (const dimension of DIMENSIONS) {
       const rows = await measure(bench, dimension, findings.problems)
       findings.details[dimension.title] = rows
@@ -32,12 +32,11 @@ async function measure(bench: Bench, dimension: Dimension, problems: string[]): 
   const { column, webhooks, levels } = dimension
   const stage = await bench.openStage({ webhooks, env: ENV })
   const rows: Row[] = []
-  for (const { size, grow, load, describe } of levels(bench.quick)) {
+  for (const { size, grow, load } of levels(bench.quick)) {
     await grow?.(bench, stage)
     bench.say(`${column}: ${size}`)
-    const described = await describe?.(stage)
     const { row, problems: broken } = await measureLoad(bench, stage, load)
-    rows.push({ [column]: size, ...described, ...row })
+    rows.push({ [column]: size, ...row })
     problems.push(...broken.map((problem) => `${column} ${size}: ${problem}`))
   }
   await stage.close()

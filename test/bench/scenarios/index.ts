@@ -11,6 +11,7 @@ import { isolation } from './isolation.ts'
 import { lateness } from './lateness.ts'
 import { latency } from './latency.ts'
 import { manyHanging } from './many-hanging.ts'
+import { memory } from './memory.ts'
 import { publish } from './publish.ts'
 import { recovery } from './recovery.ts'
 import { refusing } from './refusing.ts'
@@ -36,4 +37,5 @@ export const SCENARIOS: readonly Scenario[] = [
   flaky,
   refusing,
   tables,
+  memory,
 ]

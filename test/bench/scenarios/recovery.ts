@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts'
 import { writeOverdue } from '../waiting-deliveries.ts'
 
 const WEBHOOKS = 10
-const PER_WEBHOOK = 50
+const PER_WEBHOOK = 1_500
 const QUICK_PER_WEBHOOK = 5
 const EVENT_KEY = 'customer:created'
 
