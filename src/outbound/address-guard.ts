@@ -142,19 +142,26 @@ const MIN_PREFIX = { ipv4: 8, ipv6: 16 } as const
 const UNIQUE_LOCAL = blockListOf(['fc00::/7'])
 const UNIQUE_LOCAL_PREFIX = 7
 
+/** Both ends of ::ffff:0:0/96. `BlockList` compares an IPv4 address with a range around it, which so matches each. */
+const MAPPED_FIRST = 0xffff_0000_0000n
+const MAPPED_LAST = 0xffff_ffff_ffffn
+
 /** All ranges of a family together may cover one part in this many of it. */
 const MIN_SHARE = 16n
 
 /**
  * The ranges that open more than private networks: those with a prefix below /8 (IPv4) or /16 (IPv6, but for what lies
- * inside fc00::/7), and all ranges of a family that together cover more than a sixteenth of it. Empty when all is well.
+ * inside fc00::/7), those of IPv6 that hold all of IPv4, and all ranges of a family that together cover more than a
+ * sixteenth of it. Empty when all is well.
  */
 export function findTooWideRanges(ranges: readonly string[]): string[] {
   const cidrs = ranges.flatMap((text) => {
     const cidr = parseCidr(text)
     return cidr === null ? [] : [{ text, cidr }]
   })
-  const wide = cidrs.filter(({ cidr }) => cidr.prefix < MIN_PREFIX[cidr.family] && !isUniqueLocal(cidr))
+  const wide = cidrs.filter(
+    ({ cidr }) => coversIpv4(cidr) || (cidr.prefix < MIN_PREFIX[cidr.family] && !isUniqueLocal(cidr)),
+  )
   if (wide.length > 0) return wide.map(({ text }) => text)
   return (['ipv4', 'ipv6'] as const).flatMap((family) => {
     const ofFamily = cidrs.filter(({ cidr }) => cidr.family === family)
@@ -163,6 +170,12 @@ export function findTooWideRanges(ranges: readonly string[]): string[] {
       ? ofFamily.map(({ text }) => text)
       : []
   })
+}
+
+function coversIpv4(cidr: Cidr): boolean {
+  if (cidr.family === 'ipv4') return false
+  const { first, last } = intervalOf(cidr)
+  return first <= MAPPED_FIRST && last >= MAPPED_LAST
 }
 
 function isUniqueLocal({ address, prefix, family }: Cidr): boolean {

@@ -35,6 +35,12 @@ type Options = {
 }
 
 /**
+ * For each address of a host but the last, which gets what is left. Node's own 250 ms are less than a round trip to the
+ * other side of the world; this outlasts a lost packet, which is sent again after a second.
+ */
+const ADDRESS_TIMEOUT = { autoSelectFamilyAttemptTimeout: 1_500 }
+
+/**
  * Builds the only function that opens outbound connections. Every address is checked before a socket to it exists, whether
  * it is in the URL (undici and Node resolve nothing then) or comes from DNS, and the socket can use no other: no second
  * DNS query could return another address. The address that was reached is checked again.
@@ -114,7 +120,12 @@ export function createConnector(options: Options): Connect {
 
   function startTcp(target: ConnectTarget, addresses: ResolvedAddress[]): net.Socket {
     const port = Number(target.port === '' ? 80 : target.port)
-    return net.connect({ host: withoutBrackets(target.hostname), port, lookup: pinnedLookup(addresses) })
+    return net.connect({
+      host: withoutBrackets(target.hostname),
+      port,
+      lookup: pinnedLookup(addresses),
+      ...ADDRESS_TIMEOUT,
+    })
   }
 
   function startTls(target: ConnectTarget, addresses: ResolvedAddress[]): tls.TLSSocket {
@@ -123,6 +134,7 @@ export function createConnector(options: Options): Connect {
       host,
       port: Number(target.port === '' ? 443 : target.port),
       lookup: pinnedLookup(addresses),
+      ...ADDRESS_TIMEOUT,
       // RFC 6066: SNI carries no address and no trailing dot. Never from a header, which a customer might shape.
       ...(net.isIP(host) === 0 ? { servername: withoutTrailingDot(host) } : {}),
       secureContext,

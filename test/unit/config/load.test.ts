@@ -200,6 +200,7 @@ describe('loadConfig', () => {
       ['0.0.0.0/0', /number 1$/],
       ['0.0.0.0/1,128.0.0.0/1', /trusts more than proxies: 0\.0\.0\.0\/1, 128\.0\.0\.0\/1 /],
       ['2000::/3', /trusts more than proxies: 2000::\/3 /],
+      ['::1/64', /trusts more than proxies: ::1\/64 /],
     ] as const)
       it(`refuse ${value}`, () => {
         const [problem, ...others] = problemsOf({ TRUSTED_PROXIES: value }, ['trustedProxies'])
@@ -227,6 +228,9 @@ describe('loadConfig', () => {
       ['fd00::/8,2000::/3', ['2000::/3']],
       ['fc00::/6', ['fc00::/6']],
       ['127.255.255.255/1', ['127.255.255.255/1']],
+      // Each holds ::ffff:0:0/96, and with it all of IPv4.
+      ['::1/64,fd00::/8', ['::1/64']],
+      ['::fffe:0:0/95', ['::fffe:0:0/95']],
     ] as const) {
       it(`refuse ${ranges}, which allows more than private networks, and name the range that does`, () => {
         const problems = problemsOf({ POSTHORN_ALLOWED_CIDRS: ranges }, ['allowedCidrs'])
@@ -246,8 +250,8 @@ describe('loadConfig', () => {
 
     it('accept every private network', () => {
       const all = '10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.168.0.0/16'
-      const env = { POSTHORN_ALLOWED_CIDRS: `${all},::1/128,fc00::/7,fd00::/8,fe80::/16,64:ff9b::/96` }
-      expect(loadConfig(env, ['allowedCidrs']).allowedCidrs).to.have.lengthOf(11)
+      const env = { POSTHORN_ALLOWED_CIDRS: `${all},::1/128,::/96,fc00::/7,fd00::/8,fe80::/16,64:ff9b::/96` }
+      expect(loadConfig(env, ['allowedCidrs']).allowedCidrs).to.have.lengthOf(12)
     })
 
     it('name the invalid range', () => {
