@@ -140,10 +140,9 @@ async function readRequest(
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
   const { text: bodyText, value: body } = await bodyOf(route, ctx, caller.organisationId)
-  const operation = `${route.method} ${route.path}`
   const idempotency =
     route.idempotent === true
-      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operation, bodyText)
+      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operationOf(route, params), bodyText)
       : null
   const baseUrl = (): string => dependencies.publicUrl || `${ctx.protocol}://${ctx.host}`
   const sentSession = (): Buffer | null => {
@@ -165,6 +164,14 @@ async function readRequest(
     idempotency,
     trace,
   }
+}
+
+/** Returns what an idempotency key is for: a route, of the webhook or the like that the path names. */
+function operationOf({ method, path }: Route, params: Readonly<Record<string, string>>): string {
+  const named = path.replaceAll(/:(\w+)/g, (whole, name: string) =>
+    name === 'orgId' ? whole : (params[name] ?? whole),
+  )
+  return `${method} ${named}`
 }
 
 /** Returns the trace that the request belongs to, also for its log line. A malformed header is counted and ignored. */

@@ -232,7 +232,7 @@ describe('POST replays', () => {
     expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3, isTotalExact: true })
   })
 
-  it('is refused while the webhook is disabled, and makes one job for one Idempotency-Key', async () => {
+  it('is refused while the webhook is disabled, and makes one job of a webhook for one Idempotency-Key', async () => {
     await publish(1)
     await newWebhook()
     const ask = () =>
@@ -243,6 +243,13 @@ describe('POST replays', () => {
       })
     const [first, second] = [await ask(), await ask()]
     expect((second.json as Job).id).to.equal((first.json as Job).id)
+    const before = webhookId
+    await newWebhook()
+    const ofAnother = await ask()
+    expect(webhookId).to.not.equal(before)
+    expect(ofAnother.json)
+      .to.include({ webhookId })
+      .and.to.not.include({ id: (first.json as Job).id })
     await call('PATCH', '', { enabled: false })
     const refused = await call('POST', '/replays', { since: SINCE })
     expect(refused.json).to.include({ status: 409, code: 'webhook_disabled' })
