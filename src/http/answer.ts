@@ -6,7 +6,6 @@ import { isDatabaseUnavailable } from '../db/connection/connection-errors.ts'
 import { ProblemError, unavailable } from '../problem-error.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { NDJSON } from './export-rows.ts'
 import { pathOf } from './middleware/requested-host.ts'
 import type { LoggedTrace, Reply } from './route.ts'
 
@@ -18,9 +17,9 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
     return
   }
   ctx.status = reply.status
-  if (reply.ndjson !== undefined) {
-    ctx.set({ ...UNBUFFERED, 'content-type': NDJSON })
-    ctx.body = reply.ndjson
+  if (reply.text !== undefined) {
+    ctx.set({ ...UNBUFFERED, 'content-type': reply.text.type })
+    ctx.body = reply.text.stream
     return
   }
   ctx.set(reply.headers ?? {})

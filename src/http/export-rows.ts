@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from 'koa'
-import pLimit from 'p-limit'
+import { createFairLimiter } from '../db/connection/fair-limiter.ts'
 import type { Route } from './route.ts'
 
 export const NDJSON = 'application/x-ndjson'
@@ -14,13 +15,22 @@ export const NDJSON_DESCRIPTION = `With \`Accept: application/x-ndjson\` every r
 /** An export begins no further page after this time. */
 const MAX_EXPORT_MS = 30_000
 
-/** One that the client has not read by then is cut off. */
-const EXPORT_TIMEOUT_MS = 120_000
+/** What the client has not read by then is cut off. */
+const TEXT_TIMEOUT_MS = 120_000
+
+/** A search that has found nothing by then is answered all the same; what fails afterwards cuts the answer off. */
+const ANSWER_AFTER_MS = 5_000
 
 const PAGE_ROWS = 200
 
-/** Pages that a process reads at once for exports, so that these leave the database to everything else. */
-const turns = pLimit(2)
+/** Pages that a process reads at once for exports, organisation by organisation: the database is left to everything else. */
+const readInTurn = createFairLimiter({
+  concurrency: 2,
+  perKey: 2,
+  startTimeoutMs: 8_000,
+  timeoutMs: 10_000,
+  maxQueued: 1_000,
+})
 
 type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null }
 
@@ -28,6 +38,7 @@ type Page<Row> = { page: Row[]; last: string | null; searchedUntil?: Date | null
 export type ReadPage<Row> = (range: { after: string | null; limit: number }) => Promise<Page<Row>>
 
 type ExportSource<Row> = {
+  organisationId: string
   read: ReadPage<Row>
   present: (row: Row) => unknown
   cursorAfter: (last: string) => string
@@ -45,35 +56,46 @@ export function wantsNdjson({ responses }: Route, ctx: Context): boolean {
  * Streams the rows of a list as NDJSON, page after page as the client reads. Where {@link MAX_EXPORT_ROWS} or the time
  * ended it, the last line is `{ nextCursor }`. A stream that is destroyed reads no further page.
  */
-export async function exportRows<Row>(source: ExportSource<Row>): Promise<Readable> {
-  const lines = readLines(source)
-  // What is thrown before the first line is still answered with a problem.
-  const first = await lines.next()
-  const stream = Readable.from(prepend(first, lines), { objectMode: true, highWaterMark: 1 })
-  return addAbortSignal(AbortSignal.timeout(EXPORT_TIMEOUT_MS), stream)
+export function exportRows<Row>(source: ExportSource<Row>): Promise<Readable> {
+  return streamText((signal) => readLines(source, signal))
+}
+
+/**
+ * Streams what `read` yields, piece by piece as the client reads. What it throws before its first piece is thrown, unless
+ * that takes longer than {@link ANSWER_AFTER_MS}; later it cuts the stream off. `signal` is aborted when the stream ends.
+ */
+export async function streamText(
+  read: (signal: AbortSignal) => AsyncGenerator<string, void>,
+): Promise<Readable> {
+  const ended = new AbortController()
+  const pieces = read(ended.signal)
+  const first = pieces.next()
+  await Promise.race([first, delay(ANSWER_AFTER_MS, undefined, { ref: false })])
+  const stream = Readable.from(prepend(first, pieces), { objectMode: true, highWaterMark: 1 })
+  stream.once('close', () => ended.abort())
+  return addAbortSignal(AbortSignal.timeout(TEXT_TIMEOUT_MS), stream)
 }
 
 async function* prepend(
-  first: IteratorResult<string, void>,
+  first: Promise<IteratorResult<string, void>>,
   rest: AsyncGenerator<string, void>,
 ): AsyncGenerator<string, void> {
-  if (first.done === true) return
-  yield first.value
+  const { done, value } = await first
+  if (done === true) return
+  yield value
   yield* rest
 }
 
 /** Yields the lines of a page at a time. */
-async function* readLines<Row>({
-  read,
-  present,
-  cursorAfter,
-  after,
-}: ExportSource<Row>): AsyncGenerator<string, void> {
+async function* readLines<Row>(
+  { organisationId, read, present, cursorAfter, after }: ExportSource<Row>,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> {
   const endMs = performance.now() + MAX_EXPORT_MS
   let last = after
-  for (let count = 0; count < MAX_EXPORT_ROWS && performance.now() < endMs;) {
+  for (let count = 0; count < MAX_EXPORT_ROWS && performance.now() < endMs && !signal.aborted;) {
     const range = { after: last, limit: Math.min(PAGE_ROWS, MAX_EXPORT_ROWS - count) }
-    const found = await turns(() => read(range))
+    const found = await readInTurn(organisationId, () => read(range))
     count += found.page.length
     last = found.last
     if (found.page.length > 0) yield found.page.map((row) => `${JSON.stringify(present(row))}\n`).join('')

@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TSchema } from 'typebox'
 import type { ApiDependencies } from './api.ts'
-import { exportRows, NDJSON_DESCRIPTION, type ReadPage } from './export-rows.ts'
+import { exportRows, NDJSON, NDJSON_DESCRIPTION, type ReadPage } from './export-rows.ts'
 import { typedRoute, type Links, type Route, type RouteRequest } from './route.ts'
 import { parseUuid } from '../ids.ts'
 import { badRequest } from '../problem-error.ts'
@@ -94,8 +94,9 @@ export function listRoute<Item extends TSchema, Filter extends TObject, Row>(
       const read = await list.open(dependencies, filtered)
       const presentRow = (row: Row): Static<Item> => list.present(row, filtered, dependencies)
       if (request.wantsNdjson) {
-        const source = { read, present: presentRow, cursorAfter: cursor.after, after }
-        return { status: 200, ndjson: await exportRows(source) }
+        const { organisationId } = request.actor
+        const source = { organisationId, read, present: presentRow, cursorAfter: cursor.after, after }
+        return { status: 200, text: { type: NDJSON, stream: await exportRows(source) } }
       }
       const { page, last, searchedUntil: until } = await read({ after, limit })
       const body = { data: page.map(presentRow), nextCursor: last === null ? null : cursor.after(last) }

@@ -46,8 +46,8 @@ export type Reply = {
   body?: unknown
   json?: string | Buffer
   stream?: () => Promise<Readable>
-  /** Lines of JSON, in place of a body. */
-  ndjson?: Readable
+  /** Text that comes bit by bit, in place of a body. */
+  text?: { type: string; stream: Readable }
   headers?: Record<string, string>
   /** The body shows a secret: it is not compressed. No answer of the API is stored. */
   isSecret?: true

@@ -84,25 +84,55 @@ export type WebhookStatsRow = WaitingFirstAttempts &
 
 type LatestAttemptRow = LatestAttempt & { body: Buffer | null }
 
-/** One row per webhook of the organisation, oldest webhook first; test events count nowhere. */
-export async function deliveryStats(db: Db, organisationId: string): Promise<WebhookStatsRow[]> {
+/** Payloads that are in memory at once for one answer: of one webhook, or of several with so many bytes together. */
+const PAYLOAD_BYTES_AT_ONCE = 1_024 * 1_024
+
+/** Yields a row for each webhook of the organisation, some at a time, oldest webhook first; test events count nowhere. */
+export async function* deliveryStats(
+  db: Db,
+  organisationId: string,
+): AsyncGenerator<WebhookStatsRow[], void> {
   // Recent attempts are not shown, and their rows would cost more to read than all the rest.
   const overview = await readOverview(db, OF_ORGANISATION, { organisationId }, `'infinity'`)
-  const payloads = await sql(
-    `SELECT delivery.id, event.body FROM delivery JOIN event ON event.id = delivery.event_id
+  const ids = overview.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
+  const sizes = await ofDeliveries<number | null>(db, organisationId, ids, 'octet_length(event.body)')
+  const sizeOf = ({ latestAttempt }: OverviewRow): number => sizes.get(latestAttempt?.deliveryId ?? '') ?? 0
+  for (let from = 0; from < overview.length;) {
+    let [to, bytes] = [from, 0]
+    do bytes += sizeOf(overview[to++]!)
+    while (to < overview.length && bytes + sizeOf(overview[to]!) <= PAYLOAD_BYTES_AT_ONCE)
+    const rows = overview.slice(from, to)
+    const latest = rows.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
+    const bodies = await ofDeliveries<Buffer | null>(db, organisationId, latest, 'event.body')
+    yield rows.map(({ id, latestAttempt, ...row }) => ({
+      webhookId: id,
+      waitingForFirstAttempt: row.waitingForFirstAttempt,
+      oldestWaitingForFirstAttemptMs: row.oldestWaitingForFirstAttemptMs,
+      waitingForRetry: row.waitingForRetry,
+      permanentlyFailed: row.permanentlyFailed,
+      stopped: row.stopped,
+      latestAttempt: latestAttempt && {
+        ...latestAttempt,
+        body: bodies.get(latestAttempt.deliveryId) ?? null,
+      },
+    }))
+    from = to
+  }
+}
+
+/** Returns, by the ids of these deliveries, what an expression says of their events. */
+async function ofDeliveries<Value>(
+  db: Db,
+  organisationId: string,
+  ids: readonly string[],
+  expression: 'event.body' | 'octet_length(event.body)',
+): Promise<Map<string, Value>> {
+  const found = await sql(
+    `SELECT delivery.id, ${expression} AS value FROM delivery JOIN event ON event.id = delivery.event_id
       WHERE delivery.organisation_id = :organisationId AND delivery.id = ANY(:ids::uuid[])`,
-    { organisationId, ids: overview.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? []) },
-  ).rows<{ id: string; body: Buffer | null }>(db)
-  const bodies = new Map(payloads.map(({ id, body }) => [id, body]))
-  return overview.map(({ id, latestAttempt, ...row }) => ({
-    webhookId: id,
-    waitingForFirstAttempt: row.waitingForFirstAttempt,
-    oldestWaitingForFirstAttemptMs: row.oldestWaitingForFirstAttemptMs,
-    waitingForRetry: row.waitingForRetry,
-    permanentlyFailed: row.permanentlyFailed,
-    stopped: row.stopped,
-    latestAttempt: latestAttempt && { ...latestAttempt, body: bodies.get(latestAttempt.deliveryId) ?? null },
-  }))
+    { organisationId, ids },
+  ).rows<{ id: string; value: Value }>(db)
+  return new Map(found.map(({ id, value }) => [id, value]))
 }
 
 /** What the status of these webhooks of any organisations follows from, without the rest. */

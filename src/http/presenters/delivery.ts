@@ -70,18 +70,23 @@ function presentAttempt(attempt: AttemptRow, showsUrl: boolean) {
 
 const presentLatestAttempt = presenter(LatestAttemptSummarySchema)
 
-/** Returns the JSON text of the statistics. */
-export function presentDeliveryStats(
-  stats: WebhookStatsRow[],
+/** Yields the JSON text of the statistics, some webhooks at a time. */
+export async function* presentDeliveryStats(
+  stats: AsyncGenerator<WebhookStatsRow[], void>,
   reader: Grants,
   permissionFor: PermissionFor,
-): string {
-  const data = stats.map(({ latestAttempt: latest, ...counts }) => {
+): AsyncGenerator<string, void> {
+  const present = ({ latestAttempt: latest, ...counts }: WebhookStatsRow): string => {
     if (latest === null) return JSON.stringify({ ...counts, latestAttempt: null })
     const payload = presentPayload(latest, reader, permissionFor)
     return embedJson(counts, 'latestAttempt', embedJson(presentLatestAttempt(latest), 'payload', payload))
-  })
-  return `{"data":[${data.join(',')}]}`
+  }
+  let before = '{"data":['
+  for await (const rows of stats) {
+    yield before + rows.map(present).join(',')
+    before = ','
+  }
+  yield before === ',' ? ']}' : '{"data":[]}'
 }
 
 /** Returns the JSON text of an event with the states of its deliveries. */

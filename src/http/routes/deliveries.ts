@@ -11,6 +11,7 @@ import {
   presentDeliveryRequest,
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
+import { streamText } from '../export-rows.ts'
 import { listRoute } from '../list-route.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
@@ -38,8 +39,9 @@ const statsRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'Counts and the latest attempt', schema: DeliveryStatsSchema } },
   async handle({ dataSource, catalogue }, { actor }) {
-    const stats = await deliveryStats(dataSource, actor.organisationId)
-    return { status: 200, json: presentDeliveryStats(stats, actor, catalogue.permissionFor) }
+    const stats = deliveryStats(dataSource, actor.organisationId)
+    const stream = await streamText(() => presentDeliveryStats(stats, actor, catalogue.permissionFor))
+    return { status: 200, text: { type: 'application/json', stream } }
   },
 }
 
@@ -93,7 +95,7 @@ const getRoute: Route = {
   method: 'GET',
   path: `${COLLECTION}/:deliveryId`,
   operationId: 'getDelivery',
-  summary: 'Get one delivery with its payload and every attempt',
+  summary: 'Get one delivery with its payload and its attempts',
   description: "Needs the event key's own permission as well.",
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'The delivery', schema: DeliveryDetailSchema } },

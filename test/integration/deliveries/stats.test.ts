@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { deliveryStats } from '../../../src/db/queries/overview.ts'
 import {
   createMember,
   createWebhookRow,
@@ -54,6 +55,28 @@ describe('GET /webhooks/delivery-stats', () => {
 
   it('answers an empty list to an organisation without webhooks', async () => {
     expect((await get()).text).to.equal('{"data":[]}')
+  })
+
+  it('has a megabyte of payloads in memory at a time', async () => {
+    const { dataSource } = suite.database
+    const { organisationId } = member
+    for (let count = 0; count < 12; count++) await createWebhook()
+    const deliveries = await publishRow(dataSource, organisationId, { eventKey: 'invoice:paid' })
+    for (const delivery of deliveries) await attempt(dataSource, delivery, 1)
+    const payload = JSON.stringify({ note: 'x'.repeat(200_000) })
+    await dataSource.query(`UPDATE event SET body = convert_to($2, 'UTF8') WHERE organisation_id = $1`, [
+      organisationId,
+      payload,
+    ])
+    const sizes: number[] = []
+    for await (const rows of deliveryStats(dataSource, organisationId))
+      sizes.push(rows.reduce((sum, { latestAttempt }) => sum + (latestAttempt?.body?.length ?? 0), 0))
+    expect(sizes).to.have.length(3)
+    for (const size of sizes) expect(size).to.be.within(1, 1_024 * 1_024)
+    const answered = await stats()
+    expect(answered.map(({ latestAttempt }) => JSON.stringify(latestAttempt?.payload))).to.deep.equal(
+      Array.from({ length: 12 }, () => payload),
+    )
   })
 
   it('has one row per webhook, oldest first, and none for a deleted one', async () => {

@@ -104,6 +104,7 @@ describe('an export', () => {
     app.silent = true
     app.use(async (ctx) => {
       ctx.body = await exportRows<Row>({
+        organisationId: 'org_one',
         read: async ({ limit }) => {
           await load(++count)
           const page = Array.from({ length: limit }, () => ({ id: 'one', text: 'x'.repeat(5_000) }))
@@ -154,6 +155,26 @@ describe('an export', () => {
     })
   })
 
+  it('waits for a page of each other organisation, however many exports that has', async () => {
+    const order: string[] = []
+    const exported = (organisationId: string) =>
+      exportRows<Row>({
+        organisationId,
+        async read() {
+          await new Promise((resolve) => setImmediate(resolve))
+          order.push(organisationId)
+          return { page: [], last: null }
+        },
+        present: (row) => row,
+        cursorAfter: (id) => id,
+        after: null,
+      })
+    const many = Array.from({ length: 50 }, () => exported('org_many'))
+    await Promise.all([...many, exported('org_one')])
+    expect(order).to.have.length(51)
+    expect(order.indexOf('org_one')).to.be.below(5)
+  })
+
   it('that fails on its way ends the connection, not the body', async () => {
     const load = (count: number) =>
       count < 3 ? Promise.resolve() : Promise.reject(new Error('the database is away'))
@@ -170,6 +191,7 @@ describe('an export', () => {
   it('that fails before its first row has no answer yet, whatever pages without a row came before', async () => {
     let pages = 0
     const exported = exportRows<Row>({
+      organisationId: 'org_one',
       read: () =>
         ++pages < 3
           ? Promise.resolve({ page: [], last: 'one' })
