@@ -78,7 +78,10 @@ export async function findDelivery(
 /** The record of an attempt as the API shows it. `responseHeaders` is null where no answer came. */
 export type AttemptRow = Omit<Attempt, 'deliveryId' | 'webhookId'>
 
-/** A delivery's attempts up to number `last`, in the order they were made. */
+/** Attempts shown of one delivery, for each may have 48 KiB, and each retry on request makes another. */
+export const SHOWN_ATTEMPTS = 100
+
+/** A delivery's attempts up to number `last`, in the order they were made: the latest {@link SHOWN_ATTEMPTS}. */
 export async function listAttempts(
   db: Db,
   organisationId: string,
@@ -90,9 +93,10 @@ export async function listAttempts(
             failure_code AS "failureCode", status_code AS "statusCode", error, response_headers AS "responseHeaders",
             response_body AS "responseBody", response_truncated AS "responseTruncated"
        FROM attempt JOIN delivery ON delivery.id = attempt.delivery_id
-      WHERE delivery.organisation_id = :organisationId AND delivery.id = :deliveryId AND number <= :last
+      WHERE delivery.organisation_id = :organisationId AND delivery.id = :deliveryId
+        AND number > :last::int - :shown AND number <= :last
       ORDER BY number`,
-    { organisationId, deliveryId, last },
+    { organisationId, deliveryId, last, shown: SHOWN_ATTEMPTS },
   ).rows(db)
 }
 

@@ -65,9 +65,11 @@ export const DeliveryDetailSchema = Type.Object(
     }),
     payloadErased: PayloadErasedSchema,
     payload: orNull(EnvelopeSchema, { description: 'null once it is erased' }),
-    attempts: Type.Array(AttemptSchema, { description: 'In the order of their numbers' }),
+    attempts: Type.Array(AttemptSchema, {
+      description: 'The latest 100 in the order of their numbers; `attemptCount` says how many there were',
+    }),
   },
-  { title: 'DeliveryDetail', description: 'A delivery with its payload and every attempt' },
+  { title: 'DeliveryDetail', description: 'A delivery with its payload and its attempts' },
 )
 
 export const DeliveryRequestSchema = Type.Object(

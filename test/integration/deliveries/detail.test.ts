@@ -38,6 +38,28 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
     return delivery!
   }
 
+  it('shows the latest hundred attempts of one that was retried more often', async () => {
+    const { dataSource } = suite.database
+    const webhook = await webhookOf(member.organisationId)
+    const delivery = await publish()
+    await attempt(dataSource, delivery, 1)
+    await dataSource.query(
+      `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome,
+                            failure_code, status_code, error)
+       SELECT delivery_id, webhook_id, later, 'retry', url, started_at, duration_ms, outcome, failure_code,
+              status_code, error
+         FROM attempt, generate_series(2, 120) AS later WHERE delivery_id = $1`,
+      [delivery.deliveryId],
+    )
+    await setRow(dataSource, delivery.deliveryId, { state: 'failed', attempts: 120 })
+    const { json } = await get(webhook.id, delivery.deliveryId)
+    const { attempts, attemptCount } = json as { attempts: { number: number }[]; attemptCount: number }
+    expect(attemptCount).to.equal(120)
+    expect(attempts.map(({ number }) => number)).to.deep.equal(
+      Array.from({ length: 100 }, (_, index) => index + 21),
+    )
+  })
+
   it('shows the delivery, its payload and every attempt in order', async () => {
     const webhook = await webhookOf(member.organisationId)
     const delivery = await publish()

@@ -6,7 +6,7 @@ import { mark, stateInWords } from './state-mark.js'
 
 /**
  * The attempts on the schedule: those that were made, one of which is chosen, the next one with its time, and those that
- * would follow. Retries on request follow the schedule.
+ * would follow. Retries on request follow the schedule. The API gives the latest of many.
  * @param {App} app
  * @param {DeliveryDetail} delivery
  * @param {{ number: number | null, choose(number: number): void }} choice the attempt that is shown whole
@@ -14,11 +14,12 @@ import { mark, stateInWords } from './state-mark.js'
  */
 export function renderTimeline(app, delivery, choice) {
   const scheduled = app.session.retryWaitsMs.length + 1
-  const last = Math.max(scheduled, delivery.attempts.length)
+  const first = delivery.attempts[0]?.number ?? 1
   const isOver = delivery.completedAt !== null
-  const shown = isOver ? Math.max(delivery.attemptCount, delivery.attempts.length) : last
-  const numbers = Array.from({ length: shown }, (_, index) => index + 1)
-  return html`<ol class="timeline">
+  const last = isOver ? delivery.attemptCount : Math.max(scheduled, delivery.attemptCount)
+  const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  return html`${first === 1 ? nothing : html`<p class="hint">${plural(first - 1, 'earlier attempt')} are not shown.</p>`}
+    <ol class="timeline">
       ${numbers.map((number) => renderStep(app, delivery, number, choice))}
     </ol>
     ${isOver ? html`<p class="hint">${endInWords(delivery, scheduled)}</p>` : nothing}`
