@@ -1,6 +1,7 @@
 // Hand-written: a page is read in the order of publication, a search ends after a bounded number of rows, and an erasure
 // takes three statements.
 import { parseUuid } from '../../ids.ts'
+import { badRequest } from '../../problem-error.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Event } from '../entities/event.ts'
 import { PAYLOAD_COLUMNS, type StoredPayload } from './deliveries.ts'
@@ -113,7 +114,23 @@ export async function listEvents(
     limit: limit + 1,
     maxScanned: MAX_SCANNED,
   }).rows<SearchedRow<EventSummaryRow>>(db)
-  return searchedPage(found, limit)
+  const page = searchedPage(found, limit)
+  if (page.page.length === 0 && page.last === null && filter.after !== null)
+    await requireKept(db, organisationId, filter.after)
+  return page
+}
+
+/** Throws 400 for a cursor whose event is purged: nothing says where it was among the events that are kept longer. */
+async function requireKept(db: Db, organisationId: string, after: string): Promise<void> {
+  const found = await sql(
+    'SELECT id FROM event WHERE organisation_id = :organisationId AND id = :after::uuid',
+    { organisationId, after },
+  ).first<{ id: string }>(db)
+  if (found === null)
+    throw badRequest(
+      'invalid_cursor',
+      'The last event of the page before is no longer kept. Without the cursor the first page comes.',
+    )
 }
 
 function listSql(sources: readonly string[]): string {

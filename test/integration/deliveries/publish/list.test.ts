@@ -74,6 +74,17 @@ describe('GET /events', () => {
     expect(third.nextCursor).to.equal(null)
   })
 
+  it('refuses a cursor whose event is purged, since others that are older may be kept longer', async () => {
+    const [oldest, older] = [await publish(), await publish()]
+    const { nextCursor } = await page('?limit=1')
+    await database.dataSource.query('DELETE FROM delivery WHERE event_id = $1', [older.id])
+    await database.dataSource.query('DELETE FROM event WHERE id = $1', [older.id])
+    const refused = await call(`?limit=1&cursor=${nextCursor!}`)
+    expect(refused.json).to.include({ status: 400, code: 'invalid_cursor' })
+    const last = await page('?limit=1')
+    expect(last.data.map(({ id }) => id)).to.deep.equal([oldest.id])
+  })
+
   it('shows a member only the event keys that the member may read', async () => {
     const paid = await publish('invoice:paid')
     await publish('customer:created')
