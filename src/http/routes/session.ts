@@ -5,6 +5,7 @@ import type { ApiDependencies } from '../api.ts'
 import { clearSession, requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import type { Route, RouteRequest } from '../route.ts'
 import { SessionSchema } from '../schemas/session.ts'
+import { unauthenticated } from '../../problem-error.ts'
 import { FULL_ACCESS, missingPermissions } from '../../domain/permissions.ts'
 import { RETRY_WAITS_MS } from '../../domain/retry-schedule.ts'
 
@@ -84,7 +85,8 @@ async function presentSession(
 ) {
   const { organisationId, memberId, fullAccess, permissions } = actor
   const identity = await findIdentity(dataSource, organisationId, memberId)
-  if (identity === null) throw new Error('the member of an authenticated request does not exist')
+  // The member is being removed, and callers are known for a moment longer.
+  if (identity === null) throw unauthenticated()
   const { organisationName, timeZone, memberName } = identity
   return {
     organisation: { id: organisationId, name: organisationName, timeZone },
