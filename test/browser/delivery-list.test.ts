@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
+import { setRow } from '../helpers/deliveries/set-row.ts'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 
@@ -218,6 +219,17 @@ describe('the deliveries of a webhook in the developer area', () => {
     await page.getByText('No delivery matches the filter.').waitFor()
     await page.getByRole('button', { name: 'Clear filters' }).click()
     await rowsOf(page).filter({ hasText: 'Waiting for retry' }).nth(2).waitFor()
+  })
+
+  it('finds what can be retried behind a thousand that are completed', async () => {
+    const id = await newWebhook()
+    await backlog(id, 'failed', 3)
+    await setRow(area.stage.dataSource, await backlog(id, 'failed', 1_050), { state: 'completed' })
+    const { page } = await area.signIn(area.stage.member, at(id, '&eventKey=comment:created'))
+    await page.getByLabel('Select this page').check()
+    await page.getByRole('button', { name: 'Select all that match' }).click()
+    await bulkOf(page).getByRole('button', { name: 'Retry all' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry (3)' }).waitFor()
   })
 
   it('keeps selection and focus when new deliveries arrive', async () => {

@@ -41,6 +41,8 @@ describe('the page of a webhook in the developer area', () => {
     const { id } = await webhook()
     const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
     await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    // No attempt is in progress whenever the webhook is switched off.
+    await setRow(stage.dataSource, deliveryId, { state: 'waiting', attempts: 4, dueInMs: 600_000 })
     const { page } = await area.signIn(stage.member, at(id))
     const heading = page.locator('.heading')
     await heading.getByText('Failing since').waitFor()
@@ -64,6 +66,33 @@ describe('the page of a webhook in the developer area', () => {
     await page.keyboard.press('Escape')
     await heading.getByText('No open incident, last attempt failed').waitFor()
     expect(await page.getByText('Healthy').count()).to.equal(0)
+  })
+
+  it('never shows the payload of another attempt, also where that of the latest cannot be read at first', async () => {
+    const { stage } = area
+    stage.answerWith(() => 200)
+    const { id } = await webhook()
+    const publish = async (): Promise<string> => {
+      const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
+      await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+      const [event] = await stage.dataSource.query<[{ traceId: string }]>(
+        `SELECT trace_id AS "traceId" FROM event JOIN delivery ON event.id = event_id WHERE delivery.id = $1`,
+        [deliveryId],
+      )
+      return event.traceId
+    }
+    const first = await publish()
+    const { page } = await area.signIn(stage.member, at(id))
+    const card = page.locator('.latest')
+    await card.getByText(first).waitFor()
+    let refused = 0
+    await page.route(/\/deliveries\/[0-9a-f-]+$/, async (route) => {
+      refused++
+      await (refused === 1 ? route.fulfill({ status: 503, body: '{}' }) : route.continue())
+    })
+    await card.getByText(await publish()).waitFor()
+    expect(refused).to.be.above(1)
+    expect(await card.getByText(first).count()).to.equal(0)
   })
 
   it('says what a switch-off does to what waits, and counts it', async () => {

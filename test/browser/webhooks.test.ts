@@ -180,6 +180,22 @@ describe('managing webhooks in the developer area', () => {
     await page.getByRole('link', { name: '/of-somebody-else' }).waitFor()
   })
 
+  it('keeps what others changed while its form was open', async () => {
+    const url = 'https://hooks.customer.com/edited-by-two'
+    const { id } = await webhook(url, ['invoice:paid', 'payment:created'])
+    const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${id}&tab=settings` })
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('dialog').getByText('2 chosen').waitFor()
+    await area.stage.dataSource.query(
+      `UPDATE webhook SET enabled = false, subscribed_event_keys = '{invoice:paid}' WHERE id = $1`,
+      [id],
+    )
+    await page.getByRole('dialog').getByLabel('Name').fill('Of the accounts')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Changes saved.').waitFor()
+    expect(await stored(url)).to.deep.include({ enabled: false, keys: ['invoice:paid'] })
+  })
+
   it('is chosen keys for with the keyboard: chosen ones first, and one stop of the Tab key', async () => {
     const url = 'https://hooks.customer.com/keyboard'
     const { id } = await webhook(url, ['invoice:paid', 'payment:created'])

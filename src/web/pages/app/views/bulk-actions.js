@@ -145,26 +145,33 @@ export function createBulkActions(app, webhookId, listing, refreshRows) {
 }
 
 /**
- * Counts those among the matching deliveries that are in one of the states, as far as `MAX_COUNTED` go.
+ * Counts those among the matching deliveries that are in one of the states: of each up to `MAX_COUNTED`, in as many
+ * requests as those take. Where one did not reach the end there is at least one more.
  * @param {App} app
  * @param {string} webhookId
  * @param {Record<string, string>} query
  * @param {readonly Delivery['state'][]} states
  */
 async function countMatching(app, webhookId, query, states) {
-  let [count, seen] = [0, 0]
-  /** @type {string | null} */
-  let cursor = null
-  do {
-    /** @type {{ data: Delivery[], nextCursor: string | null }} */
-    const page = await app.api.deliveries(webhookId, {
-      ...query,
-      limit: String(COUNTED_PER_REQUEST),
-      ...(cursor === null ? {} : { cursor }),
-    })
-    count += page.data.filter(({ state }) => states.includes(state)).length
-    seen += COUNTED_PER_REQUEST
-    cursor = page.nextCursor
-  } while (cursor !== null && seen < MAX_COUNTED)
-  return { count, isCapped: cursor !== null }
+  let [count, isCapped] = [0, false]
+  for (const state of states) {
+    if ((query['state'] ?? state) !== state) continue
+    /** @type {string | null} */
+    let cursor = null
+    let seen = 0
+    do {
+      /** @type {{ data: Delivery[], nextCursor: string | null }} */
+      const page = await app.api.deliveries(webhookId, {
+        ...query,
+        state,
+        limit: String(COUNTED_PER_REQUEST),
+        ...(cursor === null ? {} : { cursor }),
+      })
+      count += page.data.length
+      seen += COUNTED_PER_REQUEST
+      cursor = page.nextCursor
+    } while (cursor !== null && seen < MAX_COUNTED)
+    isCapped ||= cursor !== null
+  }
+  return { count: isCapped ? Math.max(1, count) : count, isCapped }
 }

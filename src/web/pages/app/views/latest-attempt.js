@@ -40,8 +40,8 @@ export function createLatestAttempt(app, webhookId) {
      */
     async show(next) {
       const isSame = next?.deliveryId === latest?.deliveryId && next?.number === latest?.number
-      latest = next
       if (next !== null && !isSame) await fetchDetail(next)
+      latest = next
     },
     render() {
       if (latest === null)

@@ -49,16 +49,15 @@ export function openWebhookForm(app, webhook, onSaved) {
     const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
     /** @param {string} name */
     const field = (name) => /** @type {HTMLInputElement} */ (elements.namedItem(name))
-    const description = field('description').value.trim()
     const body = {
       url: field('url').value.trim(),
       subscribedEventKeys: picker.chosen(),
       enabled: field('enabled').checked,
-      ...(description === (webhook?.description ?? '') ? {} : { description }),
+      description: field('description').value.trim(),
     }
     await task.run(async () => {
       const id = webhook === null ? (await app.api.create(body)).id : webhook.id
-      if (webhook !== null) await app.api.change(webhook.id, body)
+      if (webhook !== null) await app.api.change(webhook.id, changesOf(body, webhook))
       app.closeDialog()
       app.showMessage(webhook === null ? 'Webhook created.' : 'Changes saved.')
       onSaved(id)
@@ -130,6 +129,31 @@ export function openWebhookForm(app, webhook, onSaved) {
           </div>
         </form>`,
   })
+}
+
+/**
+ * What differs from the webhook as the form was opened with it: the rest may have been changed by others meanwhile.
+ * @param {Pick<Overview, 'url' | 'subscribedEventKeys' | 'enabled' | 'description'>} body
+ * @param {Overview} webhook
+ */
+function changesOf(body, webhook) {
+  const isSame = {
+    url: body.url === webhook.url,
+    subscribedEventKeys: isSameSet(body.subscribedEventKeys, webhook.subscribedEventKeys),
+    enabled: body.enabled === webhook.enabled,
+    description: body.description === webhook.description,
+  }
+  return Object.fromEntries(
+    Object.entries(body).filter(([name]) => !isSame[/** @type {keyof typeof isSame} */ (name)]),
+  )
+}
+
+/**
+ * @param {readonly string[]} some
+ * @param {readonly string[]} others
+ */
+function isSameSet(some, others) {
+  return some.length === others.length && some.every((one) => others.includes(one))
 }
 
 /** @param {string} permission */
