@@ -44,10 +44,10 @@ export const START_CONCURRENCY = 40
 const INLINE_SLOTS = 256
 
 /**
- * Interval of the calls to Temporal for endpoints that hang, reports of time-outs and workflow starts together: ten a
- * second in each process leave a small Temporal room for all others.
+ * Of the time-outs that are reported to Temporal: ten a second in each process leave a small Temporal room for all others.
+ * Where hundreds of endpoints hang, none waits for longer, or they would take all slots of attempts.
  */
-const TIMEOUT_INTERVAL_MS = 100
+const TIMEOUT_PACE = { intervalMs: 100, maxDelayMs: 10_000 }
 
 /** Builds what makes attempts, what begins deliveries, and what recovers them. */
 export function createDeliveries(config: Config, roles: Roles, parts: Parts) {
@@ -64,7 +64,7 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts) {
     locks,
     attemptTimeoutMs: config.attemptTimeoutMs,
     endpoints: createEndpoints({ maxLimit: config.webhookConcurrency, runningMs: createRunningClock() }),
-    timeoutPace: createPace({ intervalMs: TIMEOUT_INTERVAL_MS }),
+    timeoutPace: createPace(TIMEOUT_PACE),
   }
   const rows = createDeliveryRows({ ...attempts, leaseMs })
   const isServing = (): boolean => temporal.isServing()

@@ -103,10 +103,10 @@ async function claimSendRecord(
       await release(dependencies, deliveryId, claim, false)
       continue
     }
-    const sent =
-      claim.runs > MAX_LOST_WORKERS
-        ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
-        : await send(dependencies, request, claim, { slot, shutDown: signals.shutDown })
+    const isLost = claim.runs > MAX_LOST_WORKERS
+    const sent = isLost
+      ? lostWorker(MAX_LOST_WORKERS, new Date(clock.nowMs()))
+      : await send(dependencies, request, claim, { slot, shutDown: signals.shutDown })
     if (sent.result.isInconclusive) {
       logRepeated(dependencies, request, claim)
       await release(dependencies, deliveryId, claim, true)
@@ -116,7 +116,7 @@ async function claimSendRecord(
     const timedOut = isTimeout(failureCode)
     const waitMs = waitAfterAttempt(request.number)
     const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
-    slot.release({ succeeded, durationMs, isTimeout: timedOut, retry })
+    slot.release(isLost ? null : { succeeded, durationMs, isTimeout: timedOut, retry })
     const stopRenewal = renewLease({ deliveryId, owner: claim.owner })
     const recording = recordOutcome(dependencies, request, claim, sent).finally(stopRenewal)
     if (!(await settlesWithin(recording, RECORD_WAIT_MS))) {
@@ -131,10 +131,19 @@ async function claimSendRecord(
     if (recorded !== null) {
       // Time-outs come together: they are reported to Temporal at a pace, and the sweeper signals their incidents.
       if (!timedOut) await signalIncident(dependencies, recorded.toSignal)
-      else if (inline === null) await dependencies.timeoutPace.next(signals.cancelled)
+      else if (inline === null) {
+        const endedAtMs = performance.now()
+        await dependencies.timeoutPace.next(signals.cancelled)
+        return dueSooner(recorded.outcome, performance.now() - endedAtMs)
+      }
       return recorded.outcome
     }
   }
+}
+
+/** Returns the outcome as it is `ms` after the database answered. */
+function dueSooner(outcome: AttemptOutcome, ms: number): AttemptOutcome {
+  return outcome.state === 'waiting' ? { ...outcome, dueInMs: outcome.dueInMs - Math.round(ms) } : outcome
 }
 
 /** Logs that the attempt is repeated: this process was paused in mid-POST, and the endpoint did not cause the failure. */

@@ -42,7 +42,8 @@ export type WorkflowStarts = {
 /** Delay of all starts after one that found Temporal unavailable. */
 const PAUSE_DELAY_MS = 1_000
 
-/** Starts for slow endpoints: what their pace allows in the time for which a row is held. */
+/** The pace of starts for slow endpoints, and how many wait for it: less than a row is held for. */
+const SLOW_INTERVAL_MS = 100
 const MAX_SLOW = 16
 
 /** Queued starts of fast endpoints, and of one of them: a few seconds of what a small Temporal takes. */
@@ -72,15 +73,14 @@ export type WorkflowStartDependencies = {
   givenBack: RowBatch<SweptRow>
   inTemporal: FirstAttemptsInTemporal
   shutdown: Pick<Shutdown, 'stopping'>
-  /** Paces the starts for slow endpoints. */
-  timeoutPace: Pace
   /** Called with a delivery whose start Temporal has refused. Its row is left to this process until `heldUntilMs`. */
   onRefused: (delivery: HeldDelivery) => void
 }
 
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
   const { workflows, endpoints, logger, metrics, timers, inTemporal } = dependencies
-  const { timeoutPace, shutdown } = dependencies
+  const { shutdown } = dependencies
+  const slowPace = createPace({ intervalMs: SLOW_INTERVAL_MS, timers })
   const retryPace = createPace({ ...RETRY_PACE, timers })
   // Starts that wait for their pace, or are in flight.
   const slow = new Set<Promise<unknown>>()
@@ -170,11 +170,11 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       if (isPaused() || !hasRoom) drop(delivery)
       else if (isSlow(webhookId)) {
         inTemporal.add(delivery, true)
-        startPaced(slow, timeoutPace, () => startHeld(delivery, 'slow'))
+        startPaced(slow, slowPace, () => startHeld(delivery, 'slow'))
       } else queue.add(webhookId, delivery)
     },
     addRetry(delivery, next, queueName) {
-      const pace = queueName === 'slow' ? timeoutPace : retryPace
+      const pace = queueName === 'slow' ? slowPace : retryPace
       if (isPaused() || retries.size >= MAX_RETRIES || pace.waitMs() > START_HOLD_MS) return
       startPaced(retries, pace, () => start(delivery, next, queueName))
     },

@@ -6,7 +6,7 @@ import { createWebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
-import { createPace, processTimers } from '../../../src/timers.ts'
+import { processTimers } from '../../../src/timers.ts'
 import { silentLogger } from '../silent-logger.ts'
 
 type Options = Parameters<typeof createDispatcher>[0]
@@ -31,7 +31,6 @@ export function createTestDispatcher(
     concurrency: 5,
     makesAttempts: true,
     slots: 50,
-    timeoutPace: createPace({ intervalMs: 1 }),
     shutdown: createShutdown(1_000),
     isServing: () => true,
     ...options,

@@ -99,6 +99,18 @@ describe('an attempt', () => {
     expect(await run(owed, delivery.webhookId)).to.have.length(1)
   })
 
+  it('returns the rest of the wait after a time-out has waited for its turn to be reported', async () => {
+    const waiting: AttemptDependencies = {
+      ...suite.dependencies,
+      timeoutPace: { next: () => new Promise((resolve) => setTimeout(resolve, 300)), waitMs: () => 0 },
+    }
+    answerWith(() => null)
+    const outcome = await createAttempt(waiting)(attemptRequest(delivery), NO_SIGNALS)
+    expect(outcome)
+      .to.have.property('dueInMs')
+      .that.is.at.most(1_000 - 299)
+  })
+
   it('signals the incident of another failure at once', async () => {
     const calls: string[] = []
     const reporting: AttemptDependencies = {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
+import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { renewLeases } from '../../../src/deliveries/protocol/claim.ts'
@@ -86,8 +87,14 @@ describe('an attempt that is repeated under its number', () => {
 
   it('has failed after five runs that this process was paused in', async () => {
     const paused = Array.from({ length: 6 }, () => () => PAUSED)
-    expect(await attempt(paused)).to.include({ state: 'waiting', attempts: 1, failureCode: 'worker_lost' })
+    const endpoints = createEndpoints({ maxLimit: 50 })
+    expect(await attempt(paused, { process: { endpoints } })).to.include({
+      state: 'waiting',
+      attempts: 1,
+      failureCode: 'worker_lost',
+    })
     expect(posts).to.equal(5)
+    expect(endpoints.hasAnswered(delivery.webhookId), 'what was not posted shows nothing').to.equal(false)
   })
 
   it("stays the user's retry after its worker was lost", async () => {

@@ -11,7 +11,7 @@ import type { AttemptOutcome } from '../../../../../src/domain/attempt-outcome.t
 import { waitAfterAttempt } from '../../../../../src/domain/retry-schedule.ts'
 import { createMetrics } from '../../../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../../../src/shutdown.ts'
-import { createPace, type Timers } from '../../../../../src/timers.ts'
+import { type Timers } from '../../../../../src/timers.ts'
 import { silentLogger } from '../../../../helpers/silent-logger.ts'
 import { createFakeCluster } from './temporal.ts'
 import { createTable, never, throughNetwork, type Row } from './rows.ts'
@@ -212,7 +212,6 @@ export function createWorld(options: {
       concurrency: options.concurrency,
       makesAttempts: hasWorker,
       timers,
-      timeoutPace: createPace({ intervalMs: 100, timers }),
       logger: silentLogger,
       metrics,
       shutdown,
