@@ -20,10 +20,12 @@ export type Reservations = Capacity & {
 /** Room of an endpoint that this process does not know: it has one slot until it answers. */
 const UNKNOWN_ROOM = 1
 
-/** Organisations whose webhooks are noted. */
+/** Organisations whose webhooks are noted, and webhooks of each: as many as it may have at a time. */
 const MAX_ORGANISATIONS = 10_000
+const MAX_WEBHOOKS = 1_000
 
 export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>): Reservations {
+  // The webhook that got a delivery last comes last.
   const webhooksOf = new LRUCache<string, Set<string>>({
     max: MAX_ORGANISATIONS,
     memoMethod: () => new Set(),
@@ -49,7 +51,12 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
     Math.max(0, inline.roomOf(webhookId) - (reserved.get(webhookId) ?? 0))
 
   return {
-    note: ({ organisationId, webhookId }) => void webhooksOf.memo(organisationId).add(webhookId),
+    note({ organisationId, webhookId }) {
+      const ids = webhooksOf.memo(organisationId)
+      ids.delete(webhookId)
+      ids.add(webhookId)
+      if (ids.size > MAX_WEBHOOKS) for (const oldest of ids) return void ids.delete(oldest)
+    },
     room,
     roomOf,
     forCommit(organisationIds, count) {
