@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm'
+import { transactLonger } from '../../db/connection/database-client.ts'
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
 import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incident-lifecycle.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
@@ -171,6 +172,6 @@ function withoutUrl(row: object): object {
 
 /** Makes everything due for the sweeper that had a workflow: Temporal has lost its data, and with it all workflows. */
 export async function sweepEverything(dataSource: DataSource): Promise<void> {
-  await sweepDeliveries(dataSource)
+  await transactLonger(dataSource, sweepDeliveries)
   await sweepOthers(dataSource)
 }
