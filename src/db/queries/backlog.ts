@@ -35,7 +35,7 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             (SELECT count(*)::int FROM delivery WHERE state = 'waiting') AS waiting,
             (SELECT count(*)::int FROM delivery WHERE state = 'failed') AS failed,
             ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND busy)`)} AS "pendingBusyAge",
-            ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND NOT busy)`)} AS "pendingIdleAge",
+            ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND NOT busy AND paused_since IS NULL)`)} AS "pendingIdleAge",
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",
             count(*) FILTER (WHERE paused_since IS NOT NULL)::int AS paused,

@@ -11,19 +11,30 @@ const SHARE = 50
 /** How long a scrape waits for figures; what comes later serves the next one. */
 const SLOW_GROUP_MS = 1_000
 
-/** Older figures would hide that none are to be had. */
+/** Older figures would hide that none are to be had; a count that was cancelled is tried again before. */
 const USABLE_MS = 120_000
 
+export type BacklogReader<Backlog> = {
+  /**
+   * Returns figures of the last two minutes; null where there are none, since the database is away, counting takes longer
+   * than a scrape should, or is cancelled for its length.
+   */
+  read: () => Promise<Backlog | null>
+  /** Returns whether the database answered the last count, be it that it cancelled it. */
+  isDatabaseUp: () => boolean
+}
+
 /**
- * Creates a reader of figures of a backlog, counted by `read` at most once at a time and at most every few seconds. It returns
- * null when that fails, or when it takes longer than a scrape should. `nowMs` is a clock that never goes back.
+ * Creates a reader of figures of a backlog, counted by `read` at most once at a time and at most every few seconds. `nowMs`
+ * is a clock that never goes back.
  */
 export function createBacklogReader<Backlog>(dependencies: {
   read: () => Promise<Backlog>
   logger: Logger
   nowMs?: () => number
-}): () => Promise<Backlog | null> {
-  const { read, logger, nowMs = () => performance.now() } = dependencies
+}): BacklogReader<Backlog> {
+  const { logger, nowMs = () => performance.now() } = dependencies
+  let isUp = false
   let latest: { backlog: Backlog; atMs: number } | null = null
   let notBeforeMs = -Infinity
   let reading: Promise<void> | null = null
@@ -32,21 +43,26 @@ export function createBacklogReader<Backlog>(dependencies: {
     const startedAtMs = nowMs()
     const restMs = (): number => Math.max(FIGURES_TTL_MS, SHARE * (nowMs() - startedAtMs))
     try {
-      const backlog = await read()
+      const backlog = await dependencies.read()
+      isUp = true
       latest = { backlog, atMs: nowMs() }
       notBeforeMs = nowMs() + restMs()
     } catch (error) {
-      latest = null
+      isUp = !isDatabaseDown(error)
+      if (!isUp) latest = null
       // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
-      notBeforeMs = nowMs() + (isDatabaseDown(error) ? FIGURES_TTL_MS : restMs())
+      notBeforeMs = nowMs() + (isUp ? restMs() : FIGURES_TTL_MS)
       logger.warn({ event: 'metrics.backlog_failed', err: error })
     }
     reading = null
   }
 
-  return async () => {
-    if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
-    if (reading !== null) await settlesWithin(reading, SLOW_GROUP_MS)
-    return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
+  return {
+    async read() {
+      if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
+      if (reading !== null) await settlesWithin(reading, SLOW_GROUP_MS)
+      return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
+    },
+    isDatabaseUp: () => isUp,
   }
 }

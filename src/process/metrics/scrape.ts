@@ -4,11 +4,12 @@ import type { PoolStatus } from '../../db/connection/data-source.ts'
 import type { DispatcherLoad } from '../../deliveries/dispatch/dispatcher.ts'
 import type { TemporalService } from '../../temporal/temporal-service.ts'
 import { createDefine, type Define } from '../../observability/metrics/define.ts'
+import type { BacklogReader } from './backlog-reader.ts'
 import type { WorkerLoad } from '../../temporal/worker.ts'
 
 /** The sources of a scrape. Each returns within about a second, and none throws. */
 export type Sources = {
-  backlog: () => Promise<Backlog | null>
+  backlog: BacklogReader<Backlog>
   pool: () => PoolStatus
   dispatcher: () => DispatcherLoad
   temporal: Pick<TemporalService, 'isUp' | 'workerLoad'>
@@ -24,12 +25,14 @@ export function createScrape(registry: Registry, sources: Sources): () => Promis
   const show = createGauges(createDefine(registry))
   return async () => {
     const [backlog, isTemporalUp, coreText] = await Promise.all([
-      sources.backlog(),
+      sources.backlog.read(),
       sources.temporal.isUp(),
       sources.coreMetricsUrl === null ? '' : readText(sources.coreMetricsUrl),
     ])
     const worker = sources.temporal.workerLoad()
-    show({ backlog, isTemporalUp, worker, pool: sources.pool(), dispatcher: sources.dispatcher() })
+    const isDatabaseUp = sources.backlog.isDatabaseUp()
+    const [pool, dispatcher] = [sources.pool(), sources.dispatcher()]
+    show({ backlog, isDatabaseUp, isTemporalUp, worker, pool, dispatcher })
     return `${await registry.metrics()}${coreText}`
   }
 }
@@ -46,8 +49,9 @@ async function readText(url: string): Promise<string> {
 
 /** The state of the process at one scrape. */
 export type Snapshot = {
-  /** Null when the database could not be read. */
+  /** Null while it is not known. */
   backlog: Backlog | null
+  isDatabaseUp: boolean
   pool: PoolStatus
   dispatcher: DispatcherLoad
   isTemporalUp: boolean
@@ -71,6 +75,10 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
   )
   const workflowStartsInFlight = define.gauge('workflow_starts_in_flight', 'Workflow starts in flight')
   const attempting = define.gauge('inline_attempts_in_flight', 'Inline attempts in flight')
+  const isDatabaseUp = define.gauge(
+    'database_up',
+    '1 when the database answered the last count of the backlog',
+  )
   const isTemporalUp = define.gauge('temporal_up', '1 when Temporal answers this process')
 
   return (snapshot) => {
@@ -84,12 +92,12 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
     dispatcherQueued.set(snapshot.dispatcher.queued)
     workflowStartsInFlight.set(snapshot.dispatcher.startsInFlight)
     attempting.set(snapshot.dispatcher.inlineInFlight)
+    isDatabaseUp.set(snapshot.isDatabaseUp ? 1 : 0)
     isTemporalUp.set(snapshot.isTemporalUp ? 1 : 0)
   }
 }
 
 function createBacklogGauges(define: Define): (backlog: Backlog | null) => void {
-  const up = define.gauge('database_up', '1 when the backlog could be counted')
   const deliveries = define.gauge(
     'deliveries',
     'Backlog: deliveries that are pending, in_progress, waiting or failed',
@@ -120,7 +128,6 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
   const incidents = define.gauge('incidents_open', 'Backlog: webhooks with an open incident')
 
   return (backlog) => {
-    up.set(backlog === null ? 0 : 1)
     if (backlog === null) {
       for (const gauge of [deliveries, oldestPending, overdue]) gauge.reset()
       for (const gauge of [paused, owed, oldestOwed, incidents]) gauge.remove()

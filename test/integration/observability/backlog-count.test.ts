@@ -83,6 +83,13 @@ describe('the backlog count', () => {
     expect((await count()).overdue).to.deep.equal({ busy: 0, idle: 3 })
   })
 
+  it('counts no age of one that an operator has paused', async () => {
+    const paused = await publish()
+    await change(paused, `created_at = now() - interval '2 minutes', paused_since = now()`)
+    expect((await count()).oldestPendingAge).to.deep.equal({ busy: 0, idle: 0 })
+    expect(await count()).to.include({ pending: 1, paused: 1 })
+  })
+
   it('distinguishes deliveries that wait for other attempts to their webhook', async () => {
     const [late, underWay] = [await publish(), await publish()]
     await change(late, `created_at = now() - interval '2 minutes'`)

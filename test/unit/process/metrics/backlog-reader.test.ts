@@ -5,6 +5,7 @@ import { createBacklogReader } from '../../../../src/process/metrics/backlog-rea
 import { EMPTY_BACKLOG } from '../../../helpers/deliveries/backlog.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'
 
+const CANCELLED = Object.assign(new Error('canceling statement'), { code: '57014' })
 const AWAY = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
 
 describe('the reader of the backlog', () => {
@@ -16,13 +17,14 @@ describe('the reader of the backlog', () => {
     let clockMs = 0
     const counts: { resolve: (backlog: Backlog) => void; reject: (error: Error) => void }[] = []
     const lines: object[] = []
-    const read = createBacklogReader<Backlog>({
+    const { read, isDatabaseUp } = createBacklogReader<Backlog>({
       read: () => new Promise((resolve, reject) => counts.push({ resolve, reject })),
       logger: { ...silentLogger, warn: (fields) => void lines.push(fields) },
       nowMs: () => clockMs,
     })
     return {
       read,
+      isDatabaseUp,
       lines,
       asked: () => counts.length,
       pass: (ms: number) => {
@@ -100,13 +102,28 @@ describe('the reader of the backlog', () => {
     const { read, asked, pass, end } = createDatabase()
     void read()
     pass(2_000)
-    await end(Object.assign(new Error('canceling statement'), { code: '57014' }))
+    await end(CANCELLED)
     pass(99_999)
     expect(await read()).to.equal(null)
     expect(asked()).to.equal(1)
     pass(1)
     void read()
     expect(asked()).to.equal(2)
+  })
+
+  it('keeps its figures where a count was cancelled: the database is there, and only one that is away is called so', async () => {
+    const { read, isDatabaseUp, pass, end } = createDatabase()
+    void read()
+    await end(1)
+    expect(isDatabaseUp()).to.equal(true)
+    pass(5_000)
+    void read()
+    await end(CANCELLED)
+    expect([(await read())?.waiting, isDatabaseUp()]).to.deep.equal([1, true])
+    pass(5_000)
+    void read()
+    await end(AWAY)
+    expect([await read(), isDatabaseUp()]).to.deep.equal([null, false])
   })
 
   it('drops figures that are two minutes old', async () => {
