@@ -9,9 +9,6 @@ import { parseUrl } from '../../domain/text-rules.ts'
 /** The address of a browser at its push service, and the keys that encrypt messages for it (RFC 8291). */
 type PushSubscription = { endpoint: string; p256dh: string; auth: string }
 
-/** `gone`: the browser no longer has this subscription, so it is to be deleted. */
-export type PushOutcome = SendOutcome & { gone?: boolean }
-
 export type Pusher = {
   /** The `applicationServerKey` with which browsers subscribe, base64url. */
   publicKey: string
@@ -19,7 +16,7 @@ export type Pusher = {
    * Sends `message` as JSON to the push service, once. `topic` is the id of the incident: a push service keeps only the
    * latest message of a topic for a browser that is offline. Takes at most as long as the HTTP client.
    */
-  send(subscription: PushSubscription, message: object, options: { topic: string }): Promise<PushOutcome>
+  send(subscription: PushSubscription, message: object, options: { topic: string }): Promise<SendOutcome>
 }
 
 type Options = {
@@ -48,7 +45,7 @@ export function createPusher({ privateKey, subject, httpClient }: Options): Push
     subscription: PushSubscription,
     message: object,
     { topic }: { topic: string },
-  ): Promise<PushOutcome> {
+  ): Promise<SendOutcome> {
     const url = parseUrl(subscription.endpoint)?.href
     if (url === undefined) return failed('the address of the push service is not valid')
     const request = encrypted({ ...subscription, endpoint: url }, message, topic)
@@ -95,17 +92,17 @@ export function vapidPublicKey(privateKey: string): string {
   return keys.getPublicKey().toString('base64url')
 }
 
-function outcomeOf({ succeeded, statusCode, failureCode, error }: PostResult): PushOutcome {
+function outcomeOf({ succeeded, statusCode, failureCode, error }: PostResult): SendOutcome {
   if (succeeded) return { state: 'sent' }
   if (statusCode !== null) return outcomeOfStatus(statusCode)
   const state = failureCode === null ? 'unknown' : stateAfter(failureCode)
   return { state, error: error ?? 'the push service gave no answer' }
 }
 
-function outcomeOfStatus(status: number): PushOutcome {
+function outcomeOfStatus(status: number): SendOutcome {
   if (status >= 500) return { state: 'unknown', error: `the push service answered ${status}` }
   if (status === 404 || status === 410) {
-    return { ...failed(`the browser is no longer subscribed (${status})`), gone: true }
+    return { ...failed(`the browser is no longer subscribed (${status})`), isObsolete: true }
   }
   switch (status) {
     case 429:

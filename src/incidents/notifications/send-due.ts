@@ -34,7 +34,6 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { SendLimiter } from './send-limiter.ts'
 import type { Notice, SendOutcome } from './mail-text.ts'
-import type { PushOutcome } from './push.ts'
 
 /** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */
 type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<Outcome> }
@@ -42,7 +41,7 @@ type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To)
 /** The channels of notifications; null where one is not configured. */
 export type Channels = {
   email: Channel<{ id: string; address: string; name: string | null }, SendOutcome> | null
-  push: Channel<PushTarget & { organisationId: string }, PushOutcome> | null
+  push: Channel<PushTarget & { organisationId: string }, SendOutcome> | null
 }
 
 export type SendDependencies = {
@@ -112,11 +111,12 @@ async function claimAndSend(
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
   // Not aborted: the message was sent, and its outcome must not be lost.
   await retryWhileUnavailable(() => recordNotification(dataSource, id, claim, { state, error }))
-  metrics.notificationEnded({ kind, channel, state: outcome.state })
-  const event = `notification.${outcome.state}`
-  const fields = { event, ...incident, notificationId: id, kind, channel, error }
-  if (outcome.state === 'sent') logger.info(fields)
-  else if (outcome.state === 'refused') logger.warn(fields)
+  // Nothing is lost where there is nobody to send it to.
+  const ended = isObsolete(outcome) ? 'obsolete' : outcome.state
+  metrics.notificationEnded({ kind, channel, state: ended })
+  const fields = { event: `notification.${ended}`, ...incident, notificationId: id, kind, channel, error }
+  if (ended === 'sent' || ended === 'obsolete') logger.info(fields)
+  else if (ended === 'refused') logger.warn(fields)
   else logger.error(fields)
 }
 
@@ -131,7 +131,7 @@ async function prepare(
   const to = recipientsOf(recipients).find(
     (one) => one.channel === channel && isSame(one.recipient, recipient),
   )
-  if (to === undefined) return failing('no longer a recipient')
+  if (to === undefined) return failing('no longer a recipient', { isObsolete: true })
   const notice = await findNotice(dataSource, { organisationId, incidentId }, kind, recipients)
   // The claim will be refused.
   if (notice === null) return failing('its webhook is deleted')
@@ -144,10 +144,11 @@ async function prepare(
   const { push } = channels
   if (push === null) return failing('push is not set up')
   const subscription = await findPushSubscription(dataSource, organisationId, recipient)
-  if (subscription === null) return failing('no longer subscribed')
+  if (subscription === null) return failing('no longer subscribed', { isObsolete: true })
   return async () => {
     const outcome = await push.send(notice, { ...subscription, organisationId })
-    if (outcome.gone === true)
+    // The browser no longer has it.
+    if (isObsolete(outcome))
       await retryWhileUnavailable(() =>
         deletePushSubscriptions(dataSource, { organisationId, id: recipient }),
       )
@@ -160,8 +161,12 @@ function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-function failing(error: string): () => Promise<SendOutcome> {
-  return () => Promise.resolve({ state: 'failed', error })
+function failing(error: string, why: { isObsolete?: true } = {}): () => Promise<SendOutcome> {
+  return () => Promise.resolve({ state: 'failed', error, ...why })
+}
+
+function isObsolete(outcome: SendOutcome): boolean {
+  return outcome.state !== 'sent' && outcome.isObsolete === true
 }
 
 async function findNotice(

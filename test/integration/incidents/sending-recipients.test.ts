@@ -113,7 +113,7 @@ describe('recipients of notifications', () => {
         members: [{ email: AN, pushEnabled: true, browsers: 2 }],
       })
       const [gone, here] = await sending.incident.browsersOf(AN)
-      sending.answer = (to) => (to === gone ? { ...FAILED, gone: true } : SENT)
+      sending.answer = (to) => (to === gone ? { ...FAILED, isObsolete: true } : SENT)
       await sending.send()
       expect(await sending.incident.browsersOf(AN)).to.deep.equal([here])
       expect(await sending.states()).to.include({ [gone!]: 'failed', [here!]: 'sent' })

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import webPush from 'web-push'
-import { createPusher, type PushOutcome } from '../../../../src/incidents/notifications/push.ts'
+import type { SendOutcome } from '../../../../src/incidents/notifications/mail-text.ts'
+import { createPusher } from '../../../../src/incidents/notifications/push.ts'
 import { createHttpClient, type HttpClientOptions } from '../../../../src/outbound/http-client.ts'
 import { USER_AGENT } from '../../../../src/outbound/signed-headers.ts'
 import {
@@ -40,7 +41,7 @@ describe('Pusher.send', () => {
   function pushTo(
     endpoint: string,
     { keys = browser, message = MESSAGE, ...options }: PushOptions = {},
-  ): Promise<PushOutcome> {
+  ): Promise<SendOutcome> {
     const httpClient = createHttpClient({
       allowHttp: true,
       allowedCidrs: ['127.0.0.0/8'],
@@ -90,7 +91,7 @@ describe('Pusher.send', () => {
   })
 
   describe('an answer of', () => {
-    const ANSWERS: readonly [status: number, outcome: PushOutcome][] = [
+    const ANSWERS: readonly [status: number, outcome: SendOutcome][] = [
       [200, { state: 'sent' }],
       [201, { state: 'sent' }],
       [202, { state: 'sent' }],
@@ -100,8 +101,8 @@ describe('Pusher.send', () => {
         403,
         { state: 'failed', error: 'the push service expects another VAPID key for this subscription (403)' },
       ],
-      [404, { state: 'failed', error: 'the browser is no longer subscribed (404)', gone: true }],
-      [410, { state: 'failed', error: 'the browser is no longer subscribed (410)', gone: true }],
+      [404, { state: 'failed', error: 'the browser is no longer subscribed (404)', isObsolete: true }],
+      [410, { state: 'failed', error: 'the browser is no longer subscribed (410)', isObsolete: true }],
       [413, { state: 'failed', error: 'the message is too large for the push service (413)' }],
       [429, { state: 'refused', error: 'the push service asks for fewer messages (429)' }],
       [500, { state: 'unknown', error: 'the push service answered 500' }],
