@@ -96,12 +96,17 @@ export async function* deliveryStats(
   const overview = await readOverview(db, OF_ORGANISATION, { organisationId }, `'infinity'`)
   const ids = overview.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
   const sizes = await ofDeliveries<number | null>(db, organisationId, ids, 'octet_length(event.body)')
-  const sizeOf = ({ latestAttempt }: OverviewRow): number => sizes.get(latestAttempt?.deliveryId ?? '') ?? 0
-  for (let from = 0; from < overview.length;) {
-    let [to, bytes] = [from, 0]
-    do bytes += sizeOf(overview[to++]!)
-    while (to < overview.length && bytes + sizeOf(overview[to]!) <= PAYLOAD_BYTES_AT_ONCE)
-    const rows = overview.slice(from, to)
+  const batches: OverviewRow[][] = []
+  let bytes = 0
+  for (const row of overview) {
+    const size = sizes.get(row.latestAttempt?.deliveryId ?? '') ?? 0
+    const batch = batches.at(-1)
+    const fits = batch !== undefined && bytes + size <= PAYLOAD_BYTES_AT_ONCE
+    if (fits) batch.push(row)
+    else batches.push([row])
+    bytes = fits ? bytes + size : size
+  }
+  for (const rows of batches) {
     const latest = rows.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
     const bodies = await ofDeliveries<Buffer | null>(db, organisationId, latest, 'event.body')
     yield rows.map(({ id, latestAttempt, ...row }) => ({
@@ -116,7 +121,6 @@ export async function* deliveryStats(
         body: bodies.get(latestAttempt.deliveryId) ?? null,
       },
     }))
-    from = to
   }
 }
 
