@@ -70,7 +70,7 @@ const folders = {
     domain,
     shared,
     observed,
-    '^src/db/(queries/|connection/connection-errors)',
+    '^src/db/(queries/|connection/(connection-errors|fair-limiter))',
     '^src/(accounts|catalogue|incidents|json-schema|stream|webhooks)/',
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
