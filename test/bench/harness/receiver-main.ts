@@ -7,6 +7,9 @@ import { postsUntilConfirmed, type Arrival, type PathCount, type ReceiverRequest
 
 // The endpoints of all webhooks: notes what comes, and answers as the path says.
 
+/** Until an endpoint that is slow answers. */
+const SLOW_MS = 2_000
+
 type Post = Arrival & { index: number }
 
 let arrivals: Arrival[] = []
@@ -50,6 +53,11 @@ function receive(request: IncomingMessage, response: ServerResponse): void {
 
 function answer(post: Post, response: ServerResponse): void {
   if (post.path.startsWith('/hang/')) return
+  if (post.path.startsWith('/slow/')) setTimeout(() => confirmOrRefuse(post, response), SLOW_MS)
+  else confirmOrRefuse(post, response)
+}
+
+function confirmOrRefuse(post: Post, response: ServerResponse): void {
   const isRefused = post.index < postsUntilConfirmed(post.path, post.deliveryId) - 1
   response.statusCode = isRefused ? 503 : 200
   // Before it leaves: who reads the answer may be served by the processor before we are again.

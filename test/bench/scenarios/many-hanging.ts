@@ -11,6 +11,7 @@ import type { Stage, WebhookPlan } from '../stage.ts'
 const HANGING_KEY = 'comment:updated'
 const FAILING_KEY = 'comment:deleted'
 const HEALTHY_KEY = 'customer:created'
+const SLOW_KEY = 'customer:updated'
 const HANGING = 300
 const QUICK_HANGING = 20
 /** Of each endpoint that hangs: one event goes to all of them. */
@@ -18,6 +19,9 @@ const BACKLOG = 20
 /** Endpoints that answer 503 at once, and healthy ones; one event goes to all of a kind. */
 const OTHERS = 20
 const HEALTHY_EVENTS_PER_SECOND = 2.5
+/** Endpoints that answer after two seconds; one event goes to all of them. */
+const SLOW = 5
+const SLOW_EVENTS_PER_SECOND = 0.2
 const SECONDS = 60
 const QUICK_SECONDS = 10
 const FAILING_EVENTS = 3
@@ -41,6 +45,7 @@ async function measure(bench: Bench, hanging: number): Promise<Measured> {
       ...plans(hanging, '/hang', HANGING_KEY),
       ...plans(OTHERS, '/fail/99', FAILING_KEY),
       ...plans(OTHERS, '/ok', HEALTHY_KEY),
+      ...plans(SLOW, '/slow', SLOW_KEY),
     ],
     env: { WEBHOOKS_PER_ORGANISATION: '1000' },
   })
@@ -56,8 +61,9 @@ async function measure(bench: Bench, hanging: number): Promise<Measured> {
   }
   const seconds = bench.quick ? QUICK_SECONDS : SECONDS
   bench.say(`${HEALTHY_EVENTS_PER_SECOND * OTHERS} deliveries a second to healthy endpoints`)
-  const [healthy] = await Promise.all([
+  const [healthy, slow] = await Promise.all([
     publishAt(stage, HEALTHY_KEY, HEALTHY_EVENTS_PER_SECOND, HEALTHY_EVENTS_PER_SECOND * seconds),
+    publishAt(stage, SLOW_KEY, SLOW_EVENTS_PER_SECOND, SLOW_EVENTS_PER_SECOND * seconds),
     publishAt(stage, FAILING_KEY, 1, FAILING_EVENTS),
   ])
   const memoryMib = residentMib(...stage.pids)
@@ -67,6 +73,7 @@ async function measure(bench: Bench, hanging: number): Promise<Measured> {
   await stage.close()
 
   const waits = waitsOf(healthy, arrivals)
+  const slowWaits = waitsOf(slow, arrivals)
   const retries = retryLateness(arrivals.filter(({ path }) => path.startsWith('/fail/')))
   const late = retries.map(({ lateMs }) => lateMs)
   const tried = new Set(arrivals.filter(({ path }) => path.startsWith('/hang/')).map(({ path }) => path))
@@ -80,6 +87,9 @@ async function measure(bench: Bench, hanging: number): Promise<Measured> {
     retries: late.length,
     retryEarliestMs: rounded(Math.min(...late)),
     retryP95Ms: rounded(percentile(late, 0.95)),
+    slow: slow.length * SLOW,
+    slowMade: slowWaits.length,
+    ...columns(slowWaits, 'slow'),
     hangingTried: tried.size,
     updatesPerSecond: rounded(updates / measuredSeconds),
     memoryMib,
