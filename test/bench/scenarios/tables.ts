@@ -68,20 +68,23 @@ const PANELS: readonly Panel<Column>[] = [
     series: [
       line('list of webhooks', DARK),
       line('deliveries of a webhook', LIGHT),
-      line('… that failed', GREEN),
+      line('those that failed', GREEN, '… that failed, ms'),
       line('events', VIOLET),
     ],
   },
   {
     title: 'searches that find nothing, ms',
-    series: [line('… of a key that none has', DARK), line('… whose text has a word', LIGHT)],
+    series: [
+      line('by a key', DARK, '… of a key that none has, ms'),
+      line('by a word', LIGHT, '… whose text has a word, ms'),
+    ],
   },
   {
     title: 'charts, ms',
     series: [
-      line('statistics of the organisation', DARK),
-      line('activity of all webhooks, 24 h', LIGHT),
-      line('activity of a webhook, 7 d', GREEN),
+      line('statistics', DARK, 'statistics of the organisation, ms'),
+      line('activity of all, 24 h', LIGHT, 'activity of all webhooks, 24 h, ms'),
+      line('of one webhook, 7 d', GREEN, 'activity of a webhook, 7 d, ms'),
     ],
   },
   {
@@ -144,7 +147,7 @@ function draw(columns: readonly Column[]): string {
   const shareOf = ({ size }: Column): number => Math.log(size / first) / Math.log(last / first)
   const ticks = columns.map((column) => ({
     share: shareOf(column),
-    label: column.size.toLocaleString('en'),
+    label: column.size.toLocaleString('en', { notation: 'compact' }),
   }))
   return drawPanels('As tables grow', PANELS, columns, { shareOf, ticks, label: 'completed deliveries' })
 }
