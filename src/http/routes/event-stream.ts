@@ -53,7 +53,7 @@ const streamRoute = typedRoute({
   operationId: 'streamEvents',
   summary: 'Get events as they are published, over Server-Sent Events',
   description:
-    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. `position` comes first and every 15 seconds: its id is the place to go on from, whatever the member may see. Needs the permission of each event key that is named. An event whose payload was erased comes as `payload_erased`, with its id and its key only. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within a minute when the key or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
+    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. `position` comes first and every 15 seconds: its id is the place to go on from, whatever the member may see. Needs the permission of each event key that is named. An event whose payload was erased comes as `payload_erased`, with its id and its key only. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within seconds when the key is revoked or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
   access: { kind: 'organisation', permission: null, ticket: true },
   query: EventStreamQuerySchema,
   fromHeaders: { 'last-event-id': 'lastEventId' },

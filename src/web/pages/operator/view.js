@@ -36,7 +36,7 @@ const LISTS = {
  * The list that an address names, or the first one.
  * @param {{ state?: string }} query
  */
-const stateOf = ({ state = '' }) => (state in LISTS ? state : 'failing')
+const stateOf = ({ state = '' }) => (Object.hasOwn(LISTS, state) ? state : 'failing')
 
 /**
  * All organisations at a glance, and their webhooks that need attention, in one list for each state.

@@ -93,6 +93,7 @@ function isStopOf({ action, deliveryId, at }, { id, stopReason, completedAt }) {
         ? action === 'delivery.discarded'
         : action === 'deliveries.discarded' && isSameAct
     case 'webhook_disabled':
+      return (action === 'webhook.updated' || action === 'webhook.held') && isSameAct
     case 'unsubscribed':
       return action === 'webhook.updated' && isSameAct
     case 'webhook_deleted':
