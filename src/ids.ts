@@ -22,6 +22,11 @@ export function firstIdAt(ms: number): string {
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
 }
 
+/** Returns the instant at which an id was made, in Unix ms. */
+export function instantOfId(id: string): number {
+  return Number.parseInt(id.replace('-', '').slice(0, 12), 16)
+}
+
 /** Returns whether `text` has the form of an id that the platform gives. */
 export function isPlatformId(text: string): boolean {
   return PLATFORM_ID.test(text)

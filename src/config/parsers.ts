@@ -132,7 +132,9 @@ export function parseTrustedProxies(text: string): string[] {
   )
   const tooWide = findTooWideRanges(assertEach(ranges, isCidr, 'are neither addresses nor usable ranges'))
   if (tooWide.length > 0)
-    throw new Error(`trusts more than proxies: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6)`)
+    throw new Error(
+      `trusts more than proxies: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6, or that holds ::ffff:0:0/96)`,
+    )
   return ranges
 }
 
@@ -157,7 +159,7 @@ export function parseCidrs(text: string): string[] {
   const tooWide = findTooWideRanges(ranges)
   if (tooWide.length > 0)
     throw new Error(
-      `opens more than private networks: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6 outside fc00::/7, and together at most a sixteenth of all addresses)`,
+      `opens more than private networks: ${tooWide.join(', ')} (no range below /8, below /16 in IPv6 outside fc00::/7, none that holds ::ffff:0:0/96, and together at most a sixteenth of all addresses)`,
     )
   return ranges
 }

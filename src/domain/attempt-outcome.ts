@@ -91,7 +91,7 @@ export type DeferredAttempt = { state: 'deferred'; delayMs: number }
 
 /**
  * The delivery waits for its next attempt: one has failed, or none was made, since it is not due yet. `dueAtMs`: when it
- * is due, in Unix ms of the database's clock. `dueInMs`: the rest by that clock when the database answered.
+ * is due, in Unix ms of the database's clock. `dueInMs`: the rest by that clock when this is returned.
  */
 export type WaitingOutcome = {
   state: 'waiting'

@@ -9,8 +9,8 @@ import type { Metrics } from '../observability/metrics.ts'
 import { pathOf } from './middleware/requested-host.ts'
 import type { LoggedTrace, Reply } from './route.ts'
 
-/** Writes the reply of a route to the response. Throws what opening a stream throws. */
-export async function answer(ctx: Context, reply: Reply): Promise<void> {
+/** Writes the reply of a route to the response. Throws what opening a stream throws, and logs what cuts streamed text off. */
+export async function answer(ctx: Context, reply: Reply, logger: Pick<Logger, 'warn'>): Promise<void> {
   if (reply.trace) ctx.state['trace'] = reply.trace
   if (reply.stream !== undefined) {
     await answerWithStream(ctx, reply.stream)
@@ -18,8 +18,13 @@ export async function answer(ctx: Context, reply: Reply): Promise<void> {
   }
   ctx.status = reply.status
   if (reply.text !== undefined) {
-    ctx.set({ ...UNBUFFERED, 'content-type': reply.text.type })
-    ctx.body = reply.text.stream
+    const { type, stream } = reply.text
+    stream.once('error', (error: NodeJS.ErrnoException) => {
+      const isClientGone = error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+      if (!isClientGone) logger.warn({ event: 'http.cut_off', path: pathOf(ctx), err: error })
+    })
+    ctx.set({ ...UNBUFFERED, 'content-type': type })
+    ctx.body = stream
     return
   }
   ctx.set(reply.headers ?? {})

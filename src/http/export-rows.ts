@@ -18,17 +18,20 @@ const MAX_EXPORT_MS = 30_000
 /** What the client has not read by then is cut off. */
 const TEXT_TIMEOUT_MS = 120_000
 
-/** A search that has found nothing by then is answered all the same; what fails afterwards cuts the answer off. */
-const ANSWER_AFTER_MS = 5_000
+/**
+ * By then the first page is there or has failed, in whatever way the database does; a search that goes on without a row
+ * is no longer waited for. What fails afterwards cuts the answer off.
+ */
+const ANSWER_AFTER_MS = 9_000
 
 const PAGE_ROWS = 200
 
-/** Pages that a process reads at once for exports, organisation by organisation: the database is left to everything else. */
-const readInTurn = createFairLimiter({
+/** Pages that a process reads at once for exports, round robin by organisation: the database is left to everything else. */
+const readFairly = createFairLimiter({
   concurrency: 2,
   perKey: 2,
-  startTimeoutMs: 8_000,
-  timeoutMs: 10_000,
+  startTimeoutMs: 5_000,
+  timeoutMs: 8_000,
   maxQueued: 1_000,
 })
 
@@ -95,7 +98,7 @@ async function* readLines<Row>(
   let last = after
   for (let count = 0; count < MAX_EXPORT_ROWS && performance.now() < endMs && !signal.aborted;) {
     const range = { after: last, limit: Math.min(PAGE_ROWS, MAX_EXPORT_ROWS - count) }
-    const found = await readInTurn(organisationId, () => read(range))
+    const found = await readFairly(organisationId, () => read(range))
     count += found.page.length
     last = found.last
     if (found.page.length > 0) yield found.page.map((row) => `${JSON.stringify(present(row))}\n`).join('')

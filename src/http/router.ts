@@ -96,7 +96,7 @@ function serve(dependencies: ApiDependencies, route: Route): ServeRoute {
     ctx.state.operationId = route.operationId
     const request = await readRequest(dependencies, route, ctx, readQuery)
     await checkBody?.(request, dependencies)
-    await answer(ctx, await route.handle(dependencies, request))
+    await answer(ctx, await route.handle(dependencies, request), dependencies.logger)
   }
 }
 

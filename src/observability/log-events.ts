@@ -20,6 +20,7 @@ export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>
     'one request, by its `x-request-id`; name of the `operator` key, `traceId` and `spanId` where there are any',
   ],
   'http.database_unavailable': ['warn', 'a request was answered 503'],
+  'http.cut_off': ['warn', 'an answer that was streamed could not be ended, by its `path`'],
   'http.failed': ['error', 'a request was answered 500: a fault of Posthorn'],
   'http.limiter_failed': ['error', 'a rate limiter failed; the request passed uncounted'],
   'http.proxy_untrusted': [
@@ -111,6 +112,6 @@ export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>
   ],
   'relay.pass_failed': ['warn or error', 'the outbox could not be read; it is tried again'],
   'database.connection_lost': ['warn', 'an idle connection broke; the next query opens another'],
-  'metrics.backlog_failed': ['warn', 'the backlog could not be counted; the metrics come without it'],
+  'metrics.backlog_failed': ['warn', 'the backlog could not be counted; the metrics soon come without it'],
   'metrics.scrape_failed': ['error', 'a scrape was answered 500'],
 }

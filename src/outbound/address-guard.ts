@@ -142,7 +142,7 @@ const MIN_PREFIX = { ipv4: 8, ipv6: 16 } as const
 const UNIQUE_LOCAL = blockListOf(['fc00::/7'])
 const UNIQUE_LOCAL_PREFIX = 7
 
-/** Both ends of ::ffff:0:0/96. `BlockList` compares an IPv4 address with a range around it, which so matches each. */
+/** Both ends of ::ffff:0:0/96. In `BlockList` a range that holds it matches every IPv4 address. */
 const MAPPED_FIRST = 0xffff_0000_0000n
 const MAPPED_LAST = 0xffff_ffff_ffffn
 

@@ -76,6 +76,7 @@ const EVERYTHING = {
     PUBLISH_BACKLOG_LIMIT: 12_000_000,
     RELAY_KEEP_HOURS: 48,
     POSTHORN_ALLOWED_CIDRS: '10.1.0.0/16, 10.2.0.0/16',
+    POSTHORN_ALLOW_HTTP: true,
   },
   temporalTls: { existingSecret: 'temporal-tls', caKey: 'ca.crt', certKey: 'tls.crt', keyKey: 'tls.key' },
   catalogue: { existingConfigMap: 'catalogue' },
@@ -268,7 +269,7 @@ describe('the Helm chart, as Helm renders it', function () {
     expect(blocksOf('hooks-posthorn-worker-egress')).to.deep.equal([
       [
         [...open, '10.1.0.0/16', '10.2.0.0/16'],
-        [443, 1024],
+        [443, 1024, 80],
       ],
       [open, [465]],
     ])

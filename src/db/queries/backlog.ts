@@ -10,7 +10,7 @@ export type Backlog = {
   inProgress: number
   waiting: number
   failed: number
-  /** Split by whether they wait for their endpoint (`busy`), as `stuck-deliveries.ts` defines it. */
+  /** Of those that are not paused in Temporal, split by whether they wait for their endpoint (`busy`, see `stuck-deliveries.ts`). */
   oldestPendingAge: ByWebhook
   /** Deliveries whose attempt should have begun a minute ago and more: at an idle webhook they are stuck. */
   overdue: ByWebhook
@@ -34,7 +34,7 @@ export async function countBacklog(db: Db): Promise<Backlog> {
             count(*) FILTER (WHERE state = 'in_progress')::int AS "inProgress",
             (SELECT count(*)::int FROM delivery WHERE state = 'waiting') AS waiting,
             (SELECT count(*)::int FROM delivery WHERE state = 'failed') AS failed,
-            ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND busy)`)} AS "pendingBusyAge",
+            ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND busy AND paused_since IS NULL)`)} AS "pendingBusyAge",
             ${secondsSince(`min(created_at) FILTER (WHERE state = 'pending' AND NOT busy AND paused_since IS NULL)`)} AS "pendingIdleAge",
             count(*) FILTER (WHERE overdue AND busy)::int AS "overdueBusy",
             count(*) FILTER (WHERE overdue AND NOT busy)::int AS "overdueIdle",

@@ -16,7 +16,7 @@ const BROTLI = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LG
 /**
  * Compresses answers to GET, in one piece: they have a length, and a client that does not read holds no compressor. An
  * answer whose `compress` is false is left alone, as secrets are: the length of a compressed one could give away what it
- * has in common with what an attacker had put next to it (BREACH). So are event streams (`no-transform`), and answers to
+ * has in common with what an attacker had put next to it (BREACH). So is what is streamed (`no-transform`), and answers to
  * other methods, which show new secrets. Documents and files, which are the same bytes in each answer, are compressed once.
  */
 export function compression(): Middleware {

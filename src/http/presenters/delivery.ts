@@ -33,7 +33,7 @@ export function presentDelivery(delivery: DeliveryRow, reader: Grants) {
 }
 
 /**
- * Returns the JSON text of a delivery with its payload, byte for byte as it is delivered, and every attempt. Whole URLs
+ * Returns the JSON text of a delivery with its payload, byte for byte as it is delivered, and its attempts. Whole URLs
  * are for a reader that may change the webhook.
  */
 export function presentDeliveryDetail(

@@ -36,6 +36,8 @@ const statsRoute: Route = {
   path: `${WEBHOOKS}/delivery-stats`,
   operationId: 'getDeliveryStats',
   summary: 'See how the deliveries of each webhook stand',
+  description:
+    'With the payloads of the latest attempts. It is streamed: where the connection ends without the end of the body, something is missing.',
   access: { kind: 'organisation', permission: WEBHOOK_READ },
   responses: { 200: { description: 'Counts and the latest attempt', schema: DeliveryStatsSchema } },
   async handle({ dataSource, catalogue }, { actor }) {

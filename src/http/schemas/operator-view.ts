@@ -16,7 +16,7 @@ const BacklogSchema = Type.Object(
   {
     openIncidents: count('Webhooks with an open incident', 3),
     waitingForFirstAttempt: count('Deliveries that wait for their first attempt', 12),
-    oldestWaitingForFirstAttemptMs: ageMs('Age of the oldest of these'),
+    oldestWaitingForFirstAttemptMs: ageMs('Age of the oldest of these that is not paused in Temporal'),
     waitingForRetry: count('Deliveries that wait for a retry', 240),
     permanentlyFailed: count('Deliveries that are permanently failed', 17),
     pausedDeliveries: count('Overdue deliveries whose workflow is paused in Temporal'),

@@ -11,16 +11,16 @@ const SHARE = 50
 /** How long a scrape waits for figures; what comes later serves the next one. */
 const SLOW_GROUP_MS = 1_000
 
-/** Older figures would hide that none are to be had; a count that was cancelled is tried again before. */
-const USABLE_MS = 120_000
+/** After a count that was cancelled the next one comes within this time; older figures are not shown. */
+const USABLE_MS = 240_000
 
 export type BacklogReader<Backlog> = {
   /**
-   * Returns figures of the last two minutes; null where there are none, since the database is away, counting takes longer
-   * than a scrape should, or is cancelled for its length.
+   * Returns figures of the last four minutes. Null where there are none: the database is away, or counting takes longer
+   * than a scrape should.
    */
   read: () => Promise<Backlog | null>
-  /** Returns whether the database answered the last count, be it that it cancelled it. */
+  /** Returns whether the database answered the last count. An answer that it was cancelled counts too. */
   isDatabaseUp: () => boolean
 }
 

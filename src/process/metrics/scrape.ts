@@ -105,7 +105,7 @@ function createBacklogGauges(define: Define): (backlog: Backlog | null) => void 
   )
   const oldestPending = define.gauge(
     'oldest_pending_age_seconds',
-    'Backlog: age of the oldest delivery without an attempt; busy while it waits for its endpoint, else idle',
+    'Backlog: age of the oldest delivery without an attempt that is not paused; busy while it waits for its endpoint, else idle',
     ['webhook'],
   )
   const overdue = define.gauge(

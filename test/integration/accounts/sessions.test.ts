@@ -215,6 +215,19 @@ describe('sessions of the developer area', () => {
     await api.close()
   })
 
+  it('are refused while their member is being removed, also where the process still remembers it', async () => {
+    const { dataSource } = suite.database
+    const api = await createTestApi(dataSource, { findCaller: createCallerLookup(dataSource, 60_000) })
+    const read = () => api.call('GET', '/api/session', { apiKey: member.apiKey })
+    expect((await read()).status).to.equal(200)
+    await dataSource.query('DELETE FROM member WHERE organisation_id = $1 AND id = $2', [
+      member.organisationId,
+      member.memberId,
+    ])
+    expect(refusal(await read())).to.deep.equal([401, 'unauthenticated'])
+    await api.close()
+  })
+
   it('expire after 12 hours, or earlier with their key', async () => {
     const cookie = await signIn()
     const hours = `SELECT round(extract(epoch FROM s.expires_at - now()) / 3600)::int AS hours

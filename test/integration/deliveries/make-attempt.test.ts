@@ -99,7 +99,7 @@ describe('an attempt', () => {
     expect(await run(owed, delivery.webhookId)).to.have.length(1)
   })
 
-  it('returns the rest of the wait after a time-out has waited for its turn to be reported', async () => {
+  it('returns the rest of the wait at the time when a time-out is reported', async () => {
     const waiting: AttemptDependencies = {
       ...suite.dependencies,
       timeoutPace: { next: () => new Promise((resolve) => setTimeout(resolve, 300)), waitMs: () => 0 },

@@ -2,6 +2,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { expect } from 'chai'
 import Koa from 'koa'
+import { answer } from '../../../src/http/answer.ts'
 import { exportRows } from '../../../src/http/export-rows.ts'
 import { listen } from '../../../src/http/listen.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
@@ -97,13 +98,16 @@ describe('a list as NDJSON', () => {
 
 describe('an export', () => {
   type Row = { id: string; text: string }
+  let logged: object[] = []
+  beforeEach(() => (logged = []))
+
   /** An endless list of a page of about 1 MB each. */
   async function serve(load: (count: number) => Promise<void>, use: (url: string) => Promise<void>) {
     let count = 0
     const app = new Koa()
     app.silent = true
     app.use(async (ctx) => {
-      ctx.body = await exportRows<Row>({
+      const stream = await exportRows<Row>({
         organisationId: 'org_one',
         read: async ({ limit }) => {
           await load(++count)
@@ -114,6 +118,11 @@ describe('an export', () => {
         cursorAfter: (id) => id,
         after: null,
       })
+      await answer(
+        ctx,
+        { status: 200, text: { type: NDJSON, stream } },
+        { warn: (line) => void logged.push(line) },
+      )
     })
     const listening = await listen(app, { host: '127.0.0.1', port: 0 })
     try {
@@ -152,6 +161,7 @@ describe('an export', () => {
         expect(pages).to.equal(seen)
       })
       expect(pages).to.be.lessThan(20)
+      expect(logged, 'a client that is gone').to.deep.equal([])
     })
   })
 
@@ -175,7 +185,7 @@ describe('an export', () => {
     expect(order.indexOf('org_one')).to.be.below(5)
   })
 
-  it('that fails on its way ends the connection, not the body', async () => {
+  it('that fails on its way ends the connection, not the body, and is logged', async () => {
     const load = (count: number) =>
       count < 3 ? Promise.resolve() : Promise.reject(new Error('the database is away'))
     await serve(load, async (url) => {
@@ -185,6 +195,8 @@ describe('an export', () => {
         (error: unknown) => error,
       )
       expect(failure).to.have.property('code', 'ECONNRESET')
+      expect(logged).to.have.length(1)
+      expect(logged[0]).to.include({ event: 'http.cut_off', path: '/' })
     })
   })
 

@@ -102,7 +102,7 @@ describe("a worker's metrics", () => {
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_count')).to.equal(0)
   })
 
-  it('count a failed notification, and one with an unknown outcome', async () => {
+  it('count a failed notification, one with an unknown outcome, and one whose recipient is no longer one', async () => {
     const { organisationId, webhookId } = request
     const { dataSource } = database
     const organisation = {
@@ -132,6 +132,9 @@ describe("a worker's metrics", () => {
     await send()
     await send()
     expect(await ended('2', 'unknown')).to.equal(1)
-    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(2)
+    await addressNotification(dataSource, incidentId, 2, [{ channel: 'email', recipient: 'c@zon.example' }])
+    await send()
+    expect(await ended('2', 'obsolete')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(3)
   })
 })

@@ -54,7 +54,7 @@ describe('the metrics of a process', () => {
       expect(valueOf('posthorn_deliveries_total', { state })).to.equal(0)
     for (const kind of ['1', '2'])
       for (const channel of ['email', 'push'])
-        for (const state of ['sent', 'refused', 'failed', 'unknown'])
+        for (const state of ['sent', 'refused', 'failed', 'unknown', 'obsolete'])
           expect(valueOf('posthorn_notifications_total', { kind, channel, state })).to.equal(0)
     for (const { value } of samples) expect(value).to.equal(0)
   })

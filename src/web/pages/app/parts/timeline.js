@@ -18,7 +18,7 @@ export function renderTimeline(app, delivery, choice) {
   const isOver = delivery.completedAt !== null
   const last = isOver ? delivery.attemptCount : Math.max(scheduled, delivery.attemptCount)
   const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
-  return html`${first === 1 ? nothing : html`<p class="hint">${plural(first - 1, 'earlier attempt')} are not shown.</p>`}
+  return html`${first === 1 ? nothing : html`<p class="hint">${plural(first - 1, 'earlier attempt')} ${first === 2 ? 'is' : 'are'} not shown.</p>`}
     <ol class="timeline">
       ${numbers.map((number) => renderStep(app, delivery, number, choice))}
     </ol>

@@ -17,6 +17,8 @@ import { mark } from '../parts/state-mark.js'
 export function createLatestAttempt(app, webhookId) {
   /** @type {Latest | null} */
   let latest = null
+  /** The attempt that `detail` and `problem` are about. */
+  let fetched = ''
   /** @type {DeliveryDetail | null} */
   let detail = null
   let problem = ''
@@ -39,9 +41,13 @@ export function createLatestAttempt(app, webhookId) {
      * @param {Latest | null} next
      */
     async show(next) {
-      const isSame = next?.deliveryId === latest?.deliveryId && next?.number === latest?.number
-      if (next !== null && !isSame) await fetchDetail(next)
       latest = next
+      const wanted = next === null ? '' : `${next.deliveryId} ${String(next.number)}`
+      if (wanted === fetched) return
+      detail = null
+      problem = ''
+      if (next !== null) await fetchDetail(next)
+      fetched = wanted
     },
     render() {
       if (latest === null)
