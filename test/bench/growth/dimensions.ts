@@ -72,11 +72,12 @@ const webhooks: Dimension = {
     })),
 }
 
+/** Of events for more than 500 webhooks two are committed at a time, and others refused: a burst is none of these. */
 const FAN_OUT = [
   { path: '/ok/fan-1', eventKey: 'customer:created', fanOut: 1, share: 1 },
   { path: '/ok/fan-10', eventKey: 'customer:updated', fanOut: 10, share: 0.2 },
   { path: '/ok/fan-100', eventKey: 'customer:deleted', fanOut: 100, share: 0.02 },
-  { path: '/ok/fan-800', eventKey: 'invoice:created', fanOut: 800, share: 0.005 },
+  { path: '/ok/fan-400', eventKey: 'invoice:created', fanOut: 400, share: 0.005 },
 ]
 
 /** All webhooks are there from the start; what differs is how many are subscribed to what is published. */
