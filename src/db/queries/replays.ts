@@ -58,7 +58,7 @@ const parametersOf = ({ since, until, eventKeys, include, keptDays }: StoredRepl
 
 /**
  * Returns the ids of the next `limit` events of a replay after `eventCursor`, from at most {@link MAX_SCANNED} events.
- * `last` is the next cursor; null when nothing is left.
+ * `last` is the next cursor; null where there was none of them.
  */
 export function listReplayable(
   db: Db,
@@ -68,8 +68,8 @@ export function listReplayable(
   return sql(
     `WITH ${EVENTS}
      SELECT coalesce((SELECT array_agg(id ORDER BY sequence) FROM fitting), '{}') AS ids,
-            CASE WHEN (SELECT count(*) FROM fitting) = :limit THEN (SELECT max(sequence) FROM fitting)
-                 WHEN (SELECT count(*) FROM scanned) = :maxScanned THEN (SELECT max(sequence) FROM scanned) END AS last`,
+            CASE WHEN (SELECT count(*) FROM fitting) < :limit AND (SELECT count(*) FROM scanned) = :maxScanned
+                 THEN (SELECT max(sequence) FROM scanned) ELSE (SELECT max(sequence) FROM fitting) END AS last`,
     { organisationId, webhookId, ...parametersOf(replay), eventCursor, limit, maxScanned: MAX_SCANNED },
   ).one(db)
 }

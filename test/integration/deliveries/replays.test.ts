@@ -121,6 +121,16 @@ describe('POST replays', () => {
     expect(sent).to.have.members(deliveries.map(({ id }) => id))
   })
 
+  it('sends each event once more with include all, also where the endpoint takes more at once than are left', async () => {
+    await newWebhook()
+    await publish(4)
+    await attemptPending()
+    expect(await run(await start({ include: 'all' }))).to.include({ total: 4, done: 4, succeeded: 4 })
+    const deliveries = await rows()
+    expect(deliveries).to.have.length(8)
+    expect(receiver.posts).to.have.length(8)
+  })
+
   it('sends what the subscription covers when it is sent, and only the keys that are named', async () => {
     await publish(2)
     await publish(2, 'invoice:paid')
