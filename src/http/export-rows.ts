@@ -1,7 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { createFairLimiter } from '../db/connection/fair-limiter.ts'
+import { settlesWithin } from '../timers.ts'
 import type { Route } from './route.ts'
 
 export const NDJSON = 'application/x-ndjson'
@@ -73,7 +73,7 @@ export async function streamText(
   const ended = new AbortController()
   const pieces = read(ended.signal)
   const first = pieces.next()
-  await Promise.race([first, delay(ANSWER_AFTER_MS, undefined, { ref: false })])
+  if (await settlesWithin(first, ANSWER_AFTER_MS)) await first
   const stream = Readable.from(prepend(first, pieces), { objectMode: true, highWaterMark: 1 })
   stream.once('close', () => ended.abort())
   return addAbortSignal(AbortSignal.timeout(TEXT_TIMEOUT_MS), stream)

@@ -140,9 +140,10 @@ async function readRequest(
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
   const { text: bodyText, value: body } = await bodyOf(route, ctx, caller.organisationId)
+  const idempotencyKey = ctx.headers['idempotency-key']
   const idempotency =
-    route.idempotent === true
-      ? parseIdempotencyKey(ctx.headers['idempotency-key'], caller, operationOf(route, params), bodyText)
+    route.idempotent === true && idempotencyKey !== undefined
+      ? parseIdempotencyKey(idempotencyKey, caller, operationOf(route, params), bodyText)
       : null
   const baseUrl = (): string => dependencies.publicUrl || `${ctx.protocol}://${ctx.host}`
   const sentSession = (): Buffer | null => {

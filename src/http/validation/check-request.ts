@@ -122,14 +122,13 @@ const IDEMPOTENCY_KEY = /^(?:"([A-Za-z0-9._:-]{1,255})"|([A-Za-z0-9._:-]{1,255})
 /** The grammar, as the OpenAPI document states it. */
 export const IDEMPOTENCY_KEY_PATTERN = IDEMPOTENCY_KEY.source
 
-/** Parses the `Idempotency-Key` header; null when there is none. Throws 400 when it is malformed, empty or sent twice. */
+/** Parses the `Idempotency-Key` header. Throws 400 when it is malformed, empty or sent twice. */
 export function parseIdempotencyKey(
-  header: string | string[] | undefined,
+  header: string | string[],
   caller: Caller,
   operation: string,
   bodyText: string,
-): IdempotentRequest | null {
-  if (header === undefined) return null
+): IdempotentRequest {
   const match = IDEMPOTENCY_KEY.exec(String(header))
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
