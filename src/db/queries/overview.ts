@@ -94,8 +94,7 @@ export async function* deliveryStats(
 ): AsyncGenerator<WebhookStatsRow[], void> {
   // Recent attempts are not shown, and their rows would cost more to read than all the rest.
   const overview = await readOverview(db, OF_ORGANISATION, { organisationId }, `'infinity'`)
-  const ids = overview.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
-  const sizes = await ofDeliveries<number | null>(db, organisationId, ids, 'octet_length(event.body)')
+  const sizes = await ofLatest<number | null>(db, organisationId, overview, 'octet_length(event.body)')
   const batches: OverviewRow[][] = []
   let bytes = 0
   for (const row of overview) {
@@ -107,8 +106,7 @@ export async function* deliveryStats(
     bytes = fits ? bytes + size : size
   }
   for (const rows of batches) {
-    const latest = rows.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? [])
-    const bodies = await ofDeliveries<Buffer | null>(db, organisationId, latest, 'event.body')
+    const bodies = await ofLatest<Buffer | null>(db, organisationId, rows, 'event.body')
     yield rows.map(({ id, latestAttempt, ...row }) => ({
       webhookId: id,
       waitingForFirstAttempt: row.waitingForFirstAttempt,
@@ -124,17 +122,17 @@ export async function* deliveryStats(
   }
 }
 
-/** Returns, by the ids of these deliveries, what an expression says of their events. */
-async function ofDeliveries<Value>(
+/** Returns, by the delivery of each latest attempt, the value of an expression of its event. */
+async function ofLatest<Value>(
   db: Db,
   organisationId: string,
-  ids: readonly string[],
+  rows: readonly OverviewRow[],
   expression: 'event.body' | 'octet_length(event.body)',
 ): Promise<Map<string, Value>> {
   const found = await sql(
     `SELECT delivery.id, ${expression} AS value FROM delivery JOIN event ON event.id = delivery.event_id
       WHERE delivery.organisation_id = :organisationId AND delivery.id = ANY(:ids::uuid[])`,
-    { organisationId, ids },
+    { organisationId, ids: rows.flatMap(({ latestAttempt }) => latestAttempt?.deliveryId ?? []) },
   ).rows<{ id: string; value: Value }>(db)
   return new Map(found.map(({ id, value }) => [id, value]))
 }

@@ -55,7 +55,8 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
       const ids = webhooksOf.memo(organisationId)
       ids.delete(webhookId)
       ids.add(webhookId)
-      if (ids.size > MAX_WEBHOOKS) for (const oldest of ids) return void ids.delete(oldest)
+      const [oldest] = ids
+      if (oldest !== undefined && ids.size > MAX_WEBHOOKS) ids.delete(oldest)
     },
     room,
     roomOf,

@@ -36,12 +36,12 @@ import type { SendLimiter } from './send-limiter.ts'
 import type { Notice, SendOutcome } from './mail-text.ts'
 
 /** Sends one message to one recipient, and never throws; `limiter` bounds the messages in flight. */
-type Channel<To, Outcome> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<Outcome> }
+type Channel<To> = { limiter: SendLimiter; send(notice: Notice, to: To): Promise<SendOutcome> }
 
 /** The channels of notifications; null where one is not configured. */
 export type Channels = {
-  email: Channel<{ id: string; address: string; name: string | null }, SendOutcome> | null
-  push: Channel<PushTarget & { organisationId: string }, SendOutcome> | null
+  email: Channel<{ id: string; address: string; name: string | null }> | null
+  push: Channel<PushTarget & { organisationId: string }> | null
 }
 
 export type SendDependencies = {
@@ -111,7 +111,7 @@ async function claimAndSend(
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
   // Not aborted: the message was sent, and its outcome must not be lost.
   await retryWhileUnavailable(() => recordNotification(dataSource, id, claim, { state, error }))
-  // Nothing is lost where there is nobody to send it to.
+  // A message whose recipient is no longer one is not lost.
   const ended = isObsolete(outcome) ? 'obsolete' : outcome.state
   metrics.notificationEnded({ kind, channel, state: ended })
   const fields = { event: `notification.${ended}`, ...incident, notificationId: id, kind, channel, error }

@@ -28,10 +28,8 @@ export function createLatestAttempt(app, webhookId) {
   const fetchDetail = async ({ deliveryId, eventKey }) => {
     try {
       detail = await app.api.delivery(webhookId, deliveryId)
-      problem = ''
     } catch (error) {
       if (!(error instanceof ApiProblem) || error.problem.status !== 403) throw error
-      detail = null
       problem = `The payload of ${eventKey} is only for members with ${(error.problem.missingPermissions ?? []).join(', ')}.`
     }
   }
