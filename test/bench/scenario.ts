@@ -37,14 +37,9 @@ export type Row = Readonly<Record<string, string | number>>
 
 /**
  * `problems` are broken promises, such as an event that was lost; they have nothing to do with speed. `details` are
- * further tables by their title, `picture` is an SVG picture of the rows.
+ * further tables by their title.
  */
-export type Findings = {
-  rows: Row[]
-  problems: string[]
-  details?: Record<string, Row[]>
-  picture?: string
-}
+export type Findings = { rows: Row[]; problems: string[]; details?: Record<string, Row[]> }
 
 /** One line of the findings. */
 export type Measured = { row: Row; problems: string[] }
@@ -69,5 +64,6 @@ export type Scenario = {
   name: string
   /** What is measured, in one line. */
   title: string
-  run(bench: Bench): Promise<Findings>
+  /** `picture`: the rows as an SVG picture. */
+  run(bench: Bench): Promise<Findings & { picture?: string }>
 }

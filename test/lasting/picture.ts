@@ -45,7 +45,6 @@ const COLOURS: Record<string, string> = {
   'Temporal restarted': GREEN,
 }
 
-const LEGEND_LEFT = 60
 const TOP = 76
 const TICKS = 8
 const MS_PER_MINUTE = 60_000
@@ -56,10 +55,11 @@ export function drawPicture(
   disturbances: readonly Disturbance[],
   durationMs: number,
 ): string {
-  const legend = Object.entries(COLOURS).map(([name, colour], index) => {
-    const from = LEGEND_LEFT + index * 170
-    return `<line x1="${from}" x2="${from + 14}" y1="22" y2="22" stroke="${colour}" stroke-width="2"/>${text(from + 20, 26, name)}`
-  })
+  const legend = (left: number): string[] =>
+    Object.entries(COLOURS).map(([name, colour], index) => {
+      const from = left + index * 170
+      return `<line x1="${from}" x2="${from + 14}" y1="22" y2="22" stroke="${colour}" stroke-width="2"/>${text(from + 20, 26, name)}`
+    })
   const marks = (x: (share: number) => number, top: number, bottom: number): string[] =>
     disturbances.map(({ name, from, to }) => {
       const [left, right] = [x(from), x(to)]
@@ -79,7 +79,7 @@ export function drawPicture(
     { shareOf, ticks, label: 'minutes' },
     {
       top: TOP,
-      backdrop: (x, top, bottom) => [...legend, ...marks(x, top, bottom)],
+      backdrop: (x, top, bottom) => [...legend(x(0)), ...marks(x, top, bottom)],
     },
   )
 }

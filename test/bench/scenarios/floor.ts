@@ -1,5 +1,5 @@
 import { compareTurns, measureTurn } from '../measure/turns.ts'
-import type { Findings, Row, Scenario } from '../scenario.ts'
+import type { Findings, Scenario } from '../scenario.ts'
 import { HOOK } from '../stage.ts'
 
 const EVENTS = 5_000
@@ -13,7 +13,7 @@ export const floor: Scenario = {
   name: 'floor',
   title: 'first and later bursts of a process, in turns with the smallest program that does the same',
   async run(bench) {
-    const findings: Findings & { details: Record<string, Row[]> } = { rows: [], problems: [], details: {} }
+    const findings: Required<Findings> = { rows: [], problems: [], details: {} }
     const events = bench.quick ? QUICK_EVENTS : EVENTS
     const turns: Awaited<ReturnType<typeof measureTurn>>[][] = Array.from({ length: BURSTS }, () => [])
     for (let round = 0; round < ROUNDS; round++) {

@@ -18,7 +18,7 @@ export const growth: Scenario = {
   name: 'growth',
   title: 'how the cost of a delivery grows with webhooks, fan-out, waiting deliveries and payload',
   async run(bench) {
-    const findings: Findings & { details: Record<string, Row[]> } = { rows: [], problems: [], details: {} }
+    const findings: Required<Findings> = { rows: [], problems: [], details: {} }
     for (const dimension of DIMENSIONS) {
       const rows = await measure(bench, dimension, findings.problems)
       findings.details[dimension.title] = rows

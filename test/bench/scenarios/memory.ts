@@ -32,7 +32,7 @@ export const memory: Scenario = {
       const idleMib = nowMib()
       bench.say(`${events} events of ${BODY_BYTES / 1_024} KB`)
       let mostMib = 0
-      const watch = setInterval(() => (mostMib = Math.max(mostMib, nowMib())), POLL_MS)
+      const watch = setInterval(() => (mostMib = Math.max(mostMib, nowMib())), POLL_MS).unref()
       const published = await stage.publish(HOOK.eventKey, {
         bodyBytes: BODY_BYTES,
         pace: BURST,

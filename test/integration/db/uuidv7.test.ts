@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { instantOfId } from '../../../src/ids.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
 const VERSION_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -14,9 +15,8 @@ describe('ids that PostgreSQL makes', () => {
     const ids = made.map(({ id }) => id)
     for (const id of ids) expect(id).to.match(VERSION_7)
     expect(new Set(ids)).to.have.lengthOf(ids.length)
-    const millisecondOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
     for (const { id, us } of made)
-      expect(millisecondOf(id)).to.be.within(Number(us) / 1000 - 1_000, Number(us) / 1000)
+      expect(instantOfId(id)).to.be.within(Number(us) / 1000 - 1_000, Number(us) / 1000)
     // A row's instant is read after its id was made, so an id is larger than those of rows with an earlier instant than
     // that of the row before it.
     for (const [index, { id, us }] of made.entries()) {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import * as net from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createAddressGuard } from '../../../src/outbound/address-guard.ts'
 import { createConnector } from '../../../src/outbound/pinned-connector.ts'
@@ -28,7 +29,7 @@ describe('an endpoint with several addresses', () => {
       }
       await eventually(async () => {
         const socket = open()
-        const isOpen = await Promise.race([once(socket, 'connect').then(() => true), after(200)])
+        const isOpen = await Promise.race([once(socket, 'connect').then(() => true), delay(200, false)])
         expect(isOpen).to.equal(false)
       })
       const connect = createConnector({
@@ -45,7 +46,7 @@ describe('an endpoint with several addresses', () => {
       })
       const connecting = connect({ protocol: 'http:', hostname: 'receiver.example', port: String(port) })
       // Later than Node.js would turn to the next address by itself.
-      await after(400)
+      await delay(400)
       listener.stdin.write('x')
       const { socket, roundTripMs } = await connecting
       sockets.push(socket)
@@ -57,7 +58,3 @@ describe('an endpoint with several addresses', () => {
     }
   })
 })
-
-function after(ms: number): Promise<false> {
-  return new Promise((resolve) => setTimeout(() => resolve(false), ms))
-}
