@@ -157,7 +157,8 @@ describe('posthorn relay', () => {
       ofOrganisation({ data: '{"id":"cus_last"}' }),
     )
     await start()
-    await eventually(async () => expect(await events()).to.have.length(1))
+    await eventually(async () => expect(await outbox.rows()).to.have.length(7))
+    expect(await events()).to.have.length(1)
     const parked = await outbox.rows()
     expect(parked.map(({ error }) => error!.replace(/:.*/, ''))).to.deep.equal([
       '422 invalid_fields',
