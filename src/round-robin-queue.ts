@@ -74,7 +74,7 @@ export function createRoundRobin<Item>(hasRoom: (key: string) => boolean = () =>
   }
 }
 
-/** Runs `concurrency` items at once, in the order of `createRoundRobin`. `run` never rejects. */
+/** Runs `concurrency` items at once, in the order of `createRoundRobin`. `run` never rejects; it may call `add` and `wake`. */
 export function createRoundRobinQueue<Item>(options: {
   concurrency: number
   hasRoom: (key: string) => boolean
@@ -83,16 +83,24 @@ export function createRoundRobinQueue<Item>(options: {
   const { concurrency, hasRoom, run } = options
   const waiting = createRoundRobin<Item>(hasRoom)
   const running = new Set<Promise<void>>()
+  let isBeginning = false
 
+  /** Called while an item begins, it returns: what is ready by then begins after that one, which counts as running. */
   function runNext(): void {
-    while (running.size < concurrency) {
-      const item = waiting.take()
-      if (item === null) return
-      const task = run(item).finally(() => {
-        running.delete(task)
-        runNext()
-      })
-      running.add(task)
+    if (isBeginning) return
+    isBeginning = true
+    try {
+      while (running.size < concurrency) {
+        const item = waiting.take()
+        if (item === null) return
+        const task = run(item).finally(() => {
+          running.delete(task)
+          runNext()
+        })
+        running.add(task)
+      }
+    } finally {
+      isBeginning = false
     }
   }
 

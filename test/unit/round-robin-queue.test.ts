@@ -70,6 +70,28 @@ describe('a round-robin queue', () => {
     queue.wake('unknown')
   })
 
+  it('runs no more than its slots where an item wakes the queue as it begins', async () => {
+    let highest = 0
+    let begun = 0
+    const ends: (() => void)[] = []
+    const queue = createRoundRobinQueue<string>({
+      concurrency: 4,
+      hasRoom: () => true,
+      run: () => {
+        highest = Math.max(highest, ++begun - ends.length)
+        queue.wake()
+        return new Promise((resolve) => {
+          ends.push(resolve)
+        })
+      },
+    })
+    for (let index = 0; index < 50; index++) queue.add(`key-${index}`, `item-${index}`)
+    expect([queue.inFlight(), queue.size(), highest]).to.deep.equal([4, 46, 1])
+    ends[0]!()
+    await new Promise(setImmediate)
+    expect([queue.inFlight(), queue.size(), highest]).to.deep.equal([4, 45, 1])
+  })
+
   it('returns all waiting items when it is drained, and runs none of them', async () => {
     const { queue, begun, end, add } = createQueue()
     add('a', 'a1', 'a2')
