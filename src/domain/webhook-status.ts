@@ -1,5 +1,8 @@
 export const WEBHOOK_STATUSES = ['failing', 'degraded', 'healthy', 'disabled', 'unattempted'] as const
 
+/** Publishing to more would keep the database from other organisations. */
+export const MAX_WEBHOOKS_PER_ORGANISATION = 1_000
+
 /** How an endpoint stands; the rule is that of {@link webhookStatus}. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 

@@ -1,4 +1,5 @@
 import type { Config } from '../config/load.ts'
+import { MAX_WEBHOOKS_PER_ORGANISATION } from '../domain/webhook-status.ts'
 import { createRateLimits } from '../http/limits/rate-limits.ts'
 import type { Logger } from '../observability/logger.ts'
 import { readBrand } from './setting-files.ts'
@@ -66,9 +67,6 @@ export function warnOfOpenPolicy(config: Config, logger: Logger): void {
     logger.warn(fields, 'POSTHORN_ALLOWED_CIDRS: receivers in private address ranges are allowed')
   }
 }
-
-/** Publishing to more would keep the database from other organisations. */
-const MAX_WEBHOOKS_PER_ORGANISATION = 1_000
 
 /** Returns how many webhooks an organisation may have; warns where the setting allows more. */
 export function webhookLimit(

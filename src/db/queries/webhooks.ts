@@ -41,6 +41,25 @@ export async function countWebhooks(db: Db, organisationIds: readonly string[]):
   return organisationIds.map((organisationId) => counts.get(organisationId) ?? 0)
 }
 
+/** Counts the webhooks that take an event of each organisation and key, in their order. */
+export async function countSubscribers(
+  db: Db,
+  audiences: readonly { organisationId: string; key: string }[],
+): Promise<number[]> {
+  const rows = await sql(
+    `SELECT count(w.id)::int AS count
+       FROM unnest(:organisationIds::text[], :keys::text[]) WITH ORDINALITY AS audience (organisation_id, key, place)
+       LEFT JOIN webhook w ON w.organisation_id = audience.organisation_id AND w.deleted_at IS NULL
+        AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, audience.key) IS NULL
+      GROUP BY audience.place ORDER BY audience.place`,
+    {
+      organisationIds: audiences.map(({ organisationId }) => organisationId),
+      keys: audiences.map(({ key }) => key),
+    },
+  ).rows<{ count: number }>(db)
+  return rows.map(({ count }) => count)
+}
+
 export function findWebhook(db: Db, organisationId: string, id: string): Promise<WebhookRow | null> {
   return db.getRepository(Webhook).findOne({ select: SHOWN, where: { ...notDeleted(organisationId), id } })
 }

@@ -5,7 +5,7 @@ import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
-import type { CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
+import type { Audience, CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
 import { createFirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
@@ -31,9 +31,9 @@ export type Dispatcher = {
   begin(): void
   /**
    * Reserves room for the deliveries of a commit; call it just before the statement is sent. At most `count` rows are
-   * expected, of events of these organisations.
+   * expected, of events with these audiences.
    */
-  reserve(organisationIds: readonly string[], count: number): Reservation
+  reserve(audiences: readonly Audience[], count: number): Reservation
   /** Takes deliveries that this process has committed; returns at once. */
   start(deliveries: readonly CommittedDelivery[]): void
   /** Makes overdue attempts in this process (`direct`). Returns the ids of those that it has claimed. */
@@ -217,11 +217,11 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   return {
     begin: () => puller.start(),
-    reserve(organisationIds, count) {
+    reserve(audiences, count) {
       // Rows are left at once to processes that know the endpoints, and make attempts.
       if (!makesAttempts || isStopping) return { ...NONE, sweepAfterMs: 0 }
       if (!isInline()) return { ...NONE, sweepAfterMs: START_HOLD_MS }
-      return { ...reservations.forCommit(organisationIds, count), sweepAfterMs: 0 }
+      return { ...reservations.forCommit(audiences, count), sweepAfterMs: 0 }
     },
     start(deliveries) {
       const held: HeldDelivery[] = []

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
-import type { Rooms } from '../protocol/commit-events.ts'
+import { MAX_WEBHOOKS_PER_ORGANISATION } from '../../domain/webhook-status.ts'
+import type { Audience, Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
 import { limitToRoom, type Capacity } from './puller.ts'
 
@@ -9,10 +10,10 @@ type Reserved = { settle: () => void }
 
 /** Reserves room for inline attempts while statements claim them. */
 export type Reservations = Capacity & {
-  /** Notes which webhooks an organisation has. */
+  /** Notes which webhooks get the events of an organisation and key. */
   note(delivery: DeliveryLabel): void
-  /** Reserves room for a statement that commits so many deliveries of these organisations. */
-  forCommit(organisationIds: readonly string[], count: number): Reserved & { rooms: Rooms }
+  /** Reserves room for a statement that commits so many deliveries of events with these audiences. */
+  forCommit(audiences: readonly Audience[], count: number): Reserved & { rooms: Rooms }
   /** Reserves room for those of the deliveries for which there is some. */
   forClaims<Item extends DeliveryLabel>(deliveries: readonly Item[]): Reserved & { fitting: Item[] }
 }
@@ -20,14 +21,13 @@ export type Reservations = Capacity & {
 /** Room of an endpoint that this process does not know: it has one slot until it answers. */
 const UNKNOWN_ROOM = 1
 
-/** Organisations whose webhooks are noted, and webhooks of each: as many as it may have at a time. */
-const MAX_ORGANISATIONS = 10_000
-const MAX_WEBHOOKS = 1_000
+/** Organisations with event keys whose webhooks are noted. */
+const MAX_AUDIENCES = 10_000
 
 export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>): Reservations {
   // The webhook that got a delivery last comes last.
   const webhooksOf = new LRUCache<string, Set<string>>({
-    max: MAX_ORGANISATIONS,
+    max: MAX_AUDIENCES,
     memoMethod: () => new Set(),
   })
   const reserved = new Map<string, number>()
@@ -51,20 +51,24 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
     Math.max(0, inline.roomOf(webhookId) - (reserved.get(webhookId) ?? 0))
 
   return {
-    note({ organisationId, webhookId }) {
-      const ids = webhooksOf.memo(organisationId)
+    note({ organisationId, eventKey, webhookId }) {
+      const ids = webhooksOf.memo(`${organisationId} ${eventKey}`)
       ids.delete(webhookId)
       ids.add(webhookId)
       const [oldest] = ids
-      if (oldest !== undefined && ids.size > MAX_WEBHOOKS) ids.delete(oldest)
+      if (oldest !== undefined && ids.size > MAX_WEBHOOKS_PER_ORGANISATION) ids.delete(oldest)
     },
     room,
     roomOf,
-    forCommit(organisationIds, count) {
+    forCommit(audiences, count) {
       const inAll = Math.min(count, room())
-      const webhooks = [...new Set(organisationIds)]
-        .flatMap((id) => [...(webhooksOf.get(id) ?? [])])
-        .map((webhookId) => ({ webhookId, room: Math.min(inAll, roomOf(webhookId)) }))
+      const addressed = audiences.flatMap(({ webhookId }) => webhookId ?? [])
+      const others = audiences.filter(({ webhookId }) => webhookId === null)
+      const noted = [...new Set(others.map(({ organisationId, key }) => `${organisationId} ${key}`))]
+      const ids = [...addressed, ...noted.flatMap((audience) => [...(webhooksOf.get(audience) ?? [])])]
+      const webhooks = [...new Set(ids)].map((webhookId) => {
+        return { webhookId, room: Math.min(inAll, roomOf(webhookId)) }
+      })
       const defaultRoom = Math.min(inAll, UNKNOWN_ROOM)
       const listed = webhooks.filter((one) => one.room !== defaultRoom)
       return { rooms: { defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }

@@ -10,14 +10,22 @@ WITH given AS (
     FROM unnest(:ids::uuid[], :organisationIds::text[], :webhookIds::uuid[], :keys::text[], :emittedAts::timestamptz[],
                 :traceIds::text[], :starts::int[], :lengths::int[])
       WITH ORDINALITY AS given (id, organisation_id, webhook_id, key, emitted_at, trace_id, start, length, place)
+), taking AS MATERIALIZED (
+  -- Once for all events with one key: an organisation may have a thousand webhooks, and a commit a hundred events.
+  SELECT organisation_id, key, addressee, w.id AS webhook_id, w.url, w.secret
+    FROM (SELECT DISTINCT organisation_id, key, webhook_id AS addressee FROM given) audience
+    JOIN webhook w USING (organisation_id)
+   WHERE w.deleted_at IS NULL
+     AND (addressee IS NULL OR addressee = w.id)
+     AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, key) IS NULL
 ), matching AS (
-  SELECT g.id AS event_id, g.organisation_id, g.webhook_id AS addressee, g.key, w.id AS webhook_id, w.url, w.secret,
-         row_number() OVER (PARTITION BY w.id ORDER BY g.place) <= coalesce(reserved.room, :defaultRoom::int) AS begins
+  SELECT g.id AS event_id, g.organisation_id, addressee, g.key, t.webhook_id, url, secret,
+         row_number() OVER (PARTITION BY t.webhook_id ORDER BY g.place) <= coalesce(reserved.room, :defaultRoom::int)
+           AS begins
     FROM given g
-    JOIN webhook w ON w.organisation_id = g.organisation_id AND w.deleted_at IS NULL
-    LEFT JOIN unnest(:roomIds::uuid[], :rooms::int[]) AS reserved (webhook_id, room) ON reserved.webhook_id = w.id
-   WHERE (g.webhook_id IS NULL OR g.webhook_id = w.id)
-     AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, g.key) IS NULL
+    JOIN taking t ON t.organisation_id = g.organisation_id AND t.key = g.key AND addressee IS NOT DISTINCT FROM g.webhook_id
+    LEFT JOIN unnest(:roomIds::uuid[], :rooms::int[]) AS reserved (webhook_id, room)
+           ON reserved.webhook_id = t.webhook_id
 ), new_delivery AS MATERIALIZED (
   -- Before the rows are written: the answer needs no join with them, which would grow with the square of their number.
   SELECT *, uuidv7() AS id, CASE WHEN begins THEN gen_random_uuid() END AS owner,

@@ -13,6 +13,9 @@ export type NewEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'emittedAt'
   webhookId: string | null
 }
 
+/** Which webhooks an event goes to. */
+export type Audience = Pick<NewEvent, 'organisationId' | 'key' | 'webhookId'>
+
 /** How many first attempts of each webhook the process begins at once; `defaultRoom` of those that are not listed. */
 export type Rooms = { defaultRoom: number; webhooks: readonly { webhookId: string; room: number }[] }
 
@@ -27,7 +30,7 @@ export type Reservation = { rooms: Rooms; sweepAfterMs: number; settle: () => vo
  * `leaseMs`: how long the runs of a commit have their rows.
  */
 export type Commits = {
-  reserve: (organisationIds: readonly string[], count: number) => Reservation
+  reserve: (audiences: readonly Audience[], count: number) => Reservation
   leaseMs: number
 }
 
@@ -47,8 +50,7 @@ export async function commitReserved(
   events: readonly NewEvent[],
   count: number,
 ): Promise<CommittedDelivery[][]> {
-  const organisationIds = [...new Set(events.map(({ organisationId }) => organisationId))]
-  const reserved = reserve(organisationIds, count)
+  const reserved = reserve(events, count)
   try {
     return await commitEvents(db, events, { ...reserved, leaseMs })
   } finally {

@@ -16,7 +16,7 @@ import {
 } from '../protocol/commit-events.ts'
 import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
-import { countWebhooks } from '../../db/queries/webhooks.ts'
+import { countSubscribers } from '../../db/queries/webhooks.ts'
 import { createTtlCache } from '../../ttl-cache.ts'
 
 /** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
@@ -102,7 +102,7 @@ export function createPublisher(
   const commit: Publish = async (event, idempotency) => {
     const isOverloaded = await backlog.isReached()
     const { organisationId } = event
-    const rows = await fanOut(organisationId)
+    const rows = await fanOut(event)
     const isLarge = rows > MAX_BATCH_ROWS
     if (idempotency === null) {
       if (isOverloaded) throw overloaded()
@@ -153,10 +153,10 @@ function presentDelivery({ deliveryId, webhookId }: CommittedDelivery): { id: st
   return { id: deliveryId, webhookId }
 }
 
-/** Returns how many deliveries an event of the organisation has at most; Infinity where that cannot be read in time. */
-type FanOut = (organisationId: string) => Promise<number>
+/** Returns how many deliveries an event has, about; Infinity where that cannot be read in time. */
+type FanOut = (event: Pick<NewEvent, 'organisationId' | 'key'>) => Promise<number>
 
-/** How long a count is used. Webhooks are created one by one, so few are added meanwhile. */
+/** How long a count is used. Webhooks are created and changed one by one, so few are added meanwhile. */
 const COUNT_TTL_MS = 10_000
 
 /** Above this, expired counts are dropped. */
@@ -165,20 +165,21 @@ const MAX_COUNTS = 10_000
 /** An event waits this long for a count. Then it is published as one of unknown size. */
 const COUNT_TIMEOUT_MS = 1_000
 
-/** Builds the function: the webhooks of an organisation are counted once per COUNT_TTL_MS while it publishes. */
+/** Builds the function: the webhooks that take a key are counted once per COUNT_TTL_MS while it is published. */
 function createFanOut(dataSource: DataSource): FanOut {
   const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
-  const count = createBatchedStatement<string, number>({
-    runAll: (organisationIds) => countWebhooks(dataSource, organisationIds),
+  const count = createBatchedStatement<{ organisationId: string; key: string }, number>({
+    runAll: (audiences) => countSubscribers(dataSource, audiences),
     maxConcurrent: 2,
     maxBatchSize: 100,
     timeoutMs: COUNT_TIMEOUT_MS,
   })
   // Where the database is down, the commit that follows says so.
-  const find = (organisationId: string): Promise<{ value: number } | null> =>
-    count(organisationId).then(
+  const find = (audience: { organisationId: string; key: string }): Promise<{ value: number } | null> =>
+    count(audience).then(
       (value) => ({ value }),
       () => null,
     )
-  return async (organisationId) => (await counts(organisationId, () => find(organisationId))) ?? Infinity
+  return async ({ organisationId, key }) =>
+    (await counts(`${organisationId} ${key}`, () => find({ organisationId, key }))) ?? Infinity
 }

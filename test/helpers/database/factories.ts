@@ -119,7 +119,7 @@ export async function publishRow(
   const { reserve, leaseMs } = testCommits(commits)
   return (
     await commitEvents(dataSource, [testEvent(organisationId, eventKey)], {
-      ...reserve([organisationId], 1),
+      ...reserve([], 1),
       leaseMs,
     })
   )[0]!

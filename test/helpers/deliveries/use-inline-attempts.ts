@@ -52,6 +52,10 @@ export type TestEndpoint = {
   moveTo(url: string): Promise<void>
 }
 
+/** Of the events that {@link TestEndpoint} commits. */
+export const audienceOf = ({ organisationId }: Pick<TestEndpoint, 'organisationId'>) =>
+  ({ organisationId, key: 'customer:created', webhookId: null }) as const
+
 type ProcessOptions = {
   mode?: FirstAttemptMode
   attemptTimeoutMs?: number
@@ -191,7 +195,7 @@ function createProcess(
   temporal: FakeTemporal,
   options: ProcessOptions,
 ): TestProcess & { close: () => Promise<unknown> } {
-  const { mode = 'direct', attemptTimeoutMs = 3_000, watching = (make: MakeAttempt) => make } = options
+  const { mode = 'direct', attemptTimeoutMs = 15_000, watching = (make: MakeAttempt) => make } = options
   const { shutdown = createShutdown(50) } = options
   const followAfterMs = mode === 'overflow' ? 0 : null
   const locks = createWebhookLocks()
@@ -237,9 +241,10 @@ function createProcess(
     webhookChanges,
     endAttempts: (deliveries) => deliveries.forEach((delivery) => report({ isInline: false, ...delivery })),
     async publish(endpoint, count = 1) {
-      const reserved = dispatcher.reserve([endpoint.organisationId], count)
+      const reserved = dispatcher.reserve([audienceOf(endpoint)], count)
       const committed = await endpoint.commit(count, reserved).finally(() => reserved.settle())
-      dispatcher.start(committed)
+      // As if the commit took no time: its claims are good for a second.
+      dispatcher.start(committed.map((one) => ({ ...one, claimedAtMs: performance.now() })))
       return committed
     },
     async close() {

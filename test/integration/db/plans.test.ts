@@ -30,7 +30,7 @@ describe('query plans that a connection made while its tables were empty', () =>
   async function publishAndRecord(db: DataSource, count: number): Promise<void> {
     const events = Array.from({ length: count }, () => testEvent(organisationId))
     const { reserve, leaseMs } = testCommits()
-    const commit = { ...reserve([organisationId], count), leaseMs }
+    const commit = { ...reserve([], count), leaseMs }
     const deliveries = (await commitEvents(db, events, commit)).flat()
     expect(deliveries).to.have.lengthOf(count)
     const owner = randomUUID()

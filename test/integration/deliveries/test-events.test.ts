@@ -40,7 +40,7 @@ describe('a test event', () => {
       triggeredBy: null,
     })
     const { reserve, leaseMs } = testCommits()
-    const commit = { ...reserve([organisationId], 1), leaseMs }
+    const commit = { ...reserve([], 1), leaseMs }
     return (await commitEvents(suite.database.dataSource, [event], commit))[0]![0]!
   }
   async function attempt(delivery: CommittedDelivery) {

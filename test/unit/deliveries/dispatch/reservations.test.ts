@@ -8,7 +8,23 @@ const LABEL = {
   url: 'https://a.example/',
 }
 
+const AUDIENCE = { organisationId: 'org_1', key: 'invoice:paid', webhookId: null }
+
 describe('the reservations of inline attempts', () => {
+  it('are made for the webhooks that got an event of the same key, or for the one that an event is addressed to', () => {
+    const reservations = createReservations({ room: () => 5_000, roomOf: () => 7 })
+    const notes = [
+      { ...LABEL, webhookId: 'paid' },
+      { ...LABEL, webhookId: 'created', eventKey: 'invoice:created' },
+      { ...LABEL, webhookId: 'foreign', organisationId: 'org_2' },
+    ]
+    for (const label of notes) reservations.note(label)
+    const roomsFor = (...audiences: Parameters<typeof reservations.forCommit>[0]) =>
+      reservations.forCommit(audiences, 10).rooms.webhooks
+    expect(roomsFor(AUDIENCE, AUDIENCE)).to.deep.equal([{ webhookId: 'paid', room: 7 }])
+    expect(roomsFor({ ...AUDIENCE, webhookId: 'created' })).to.deep.equal([{ webhookId: 'created', room: 7 }])
+  })
+
   it('know the thousand webhooks of an organisation that got a delivery last, and not those deleted long ago', () => {
     const reservations = createReservations({ room: () => 5_000, roomOf: () => 7 })
     const note = (index: number) => reservations.note({ ...LABEL, webhookId: `webhook ${index}` })
@@ -17,7 +33,7 @@ describe('the reservations of inline attempts', () => {
       note(index)
       note(-1)
     }
-    const { rooms } = reservations.forCommit(['org_1'], 5_000)
+    const { rooms } = reservations.forCommit([AUDIENCE], 5_000)
     const known = rooms.webhooks.map(({ webhookId }) => webhookId)
     expect(known).to.have.length(1_000)
     expect(known).to.include.members(['webhook -1', 'webhook 1499', 'webhook 501'])

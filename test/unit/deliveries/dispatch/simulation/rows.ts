@@ -37,6 +37,9 @@ type Statements = {
   ) => Awaited<ReturnType<DeliveryRows[Name]>>
 }
 
+/** Of all events. */
+export const AUDIENCE = { organisationId: 'org', key: 'invoice:paid', webhookId: null }
+
 /** The table `delivery`, and the statements of the protocol on it, as far as the dispatcher needs them. */
 export function createTable(time: VirtualTime) {
   const table = new Map<string, Row>()
@@ -44,8 +47,8 @@ export function createTable(time: VirtualTime) {
   const label = ({ deliveryId, webhookId }: Row) => ({
     deliveryId,
     webhookId,
-    organisationId: 'org',
-    eventKey: 'invoice:paid',
+    organisationId: AUDIENCE.organisationId,
+    eventKey: AUDIENCE.key,
     url: 'https://receiver.example.com/',
   })
   const found = (row: Row) => ({
@@ -83,7 +86,7 @@ export function createTable(time: VirtualTime) {
       isRequested: false,
       ageMs: time.nowMs() - row.createdAtMs,
       webhookId: row.webhookId,
-      eventKey: 'invoice:paid',
+      eventKey: AUDIENCE.key,
       traceId: 'trace',
       url: 'https://receiver.example.com/',
       secret: null,

@@ -14,7 +14,7 @@ import { createShutdown } from '../../../../../src/shutdown.ts'
 import { type Timers } from '../../../../../src/timers.ts'
 import { silentLogger } from '../../../../helpers/silent-logger.ts'
 import { createFakeCluster } from './temporal.ts'
-import { createTable, never, throughNetwork, type Row } from './rows.ts'
+import { AUDIENCE, createTable, never, throughNetwork, type Row } from './rows.ts'
 import { createRandom, createVirtualTime } from './virtual-time.ts'
 
 const ATTEMPT_TIMEOUT_MS = 15_000
@@ -231,7 +231,7 @@ export function createWorld(options: {
     }
     const publishing = new Set<Promise<void>>()
     async function publish(webhookIds: readonly string[]): Promise<void> {
-      const reservation = dispatcher.reserve(['org'], webhookIds.length)
+      const reservation = dispatcher.reserve([AUDIENCE], webhookIds.length)
       const committedAtMs = time.nowMs()
       await time.sleep(random.between(1, 15))
       if (!isAlive()) return
