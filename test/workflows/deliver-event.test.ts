@@ -81,20 +81,22 @@ describe('deliverEvent, on a time-skipping server', () => {
   })
 
   it('continues from the recorded attempt when it is started again, and waits for the remaining time', async () => {
-    answerWith((index) => (index === 0 ? 500 : 200))
+    answerWith((index) => (index < 5 ? 500 : 200))
     const { delivery } = await publish()
     const result = await temporal.withWorkflows(suite.dependencies, async (workflows) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null })
-      await eventually(async () => expect(await stateOf(delivery.deliveryId)).to.include({ attempts: 1 }))
+      // Into the first wait that is long enough to be stopped in it.
+      await temporal.environment.sleep('16 seconds')
+      await eventually(async () => expect(await stateOf(delivery.deliveryId)).to.include({ attempts: 5 }))
       await terminateAtRest(temporal.handleOf(delivery.deliveryId))
-      const dueAtMs = (await temporal.environment.currentTimeMs()) + 60_000
-      await workflows.start(delivery, { number: 2, dueAtMs })
-      const second = await temporal.resultOf(delivery.deliveryId)
+      const dueAtMs = (await temporal.environment.currentTimeMs()) + 600_000
+      await workflows.start(delivery, { number: 6, dueAtMs })
+      const continued = await temporal.resultOf(delivery.deliveryId)
       expect(await temporal.environment.currentTimeMs()).to.be.at.least(dueAtMs)
-      return second
+      return continued
     })
-    expect(result).to.deep.equal({ state: 'completed', attempts: 2 })
-    expect(suite.receiver.postsOf(delivery.deliveryId)).to.have.length(2)
+    expect(result).to.deep.equal({ state: 'completed', attempts: 6 })
+    expect(suite.receiver.postsOf(delivery.deliveryId)).to.have.length(6)
   })
 
   it('writes neither payload, secret, query, long path segments nor receiver text into its history', async () => {

@@ -75,7 +75,7 @@ export async function createTestApi(
   const limits = { perKey: 1_000, perProcess: 1_000 }
   const positions = testPositions
   const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits, ...streaming })
-  const payloadThreads = createPayloadThreads(catalogue.eventKeys)
+  const payloadThreads = createPayloadThreads(catalogue.eventKeys, { checkTimeoutMs: 10_000 })
   const app = createApp({
     dataSource,
     clock: { nowMs: () => performance.timeOrigin + performance.now() },

@@ -71,7 +71,8 @@ describe('the caller lookup', () => {
     const find = createCallerLookup(dataSource, 60_000)
     expect(await find(apiKey)).not.to.equal(null)
     await expectNullWithin(2_000, () => find(apiKey))
-    expect(lookUps()).to.be.at.most(2)
+    // One between the end by this process's clock and that by the database's; without a memory it is a hundred.
+    expect(lookUps()).to.be.at.most(3)
     const [row] = (await run(
       'SELECT expires_at < clock_timestamp() AS expired FROM api_key WHERE member_id = $1',
       memberId,

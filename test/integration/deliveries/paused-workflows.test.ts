@@ -59,7 +59,7 @@ describe('deliveries whose workflow is paused in Temporal', () => {
     const delivery = await overdue()
     await suite.process().sweep.runOnce()
     expect(
-      await suite.count(`sweep_at BETWEEN now() + interval '28 s' AND now() + interval '32 s'`),
+      await suite.count(`sweep_at BETWEEN now() + interval '16 s' AND now() + interval '45 s'`),
     ).to.equal(1)
     expect(await pausedSince(delivery)).to.deep.equal(SINCE)
   })

@@ -295,7 +295,7 @@ describe('the renewal of a lease', () => {
 })
 
 describe('an attempt whose claim is refused', () => {
-  const suite = useAttempts(1_000)
+  const suite = useAttempts()
 
   for (const [what, change, reason] of [
     ['is switched off', 'enabled = false', 'webhook_disabled'],

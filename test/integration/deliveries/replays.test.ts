@@ -15,6 +15,7 @@ import {
   attemptRequest,
   NO_SIGNALS,
 } from '../../helpers/deliveries/attempts.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
@@ -197,7 +198,7 @@ describe('POST replays', () => {
     await publish(8)
     await newWebhook()
     const job = await start()
-    await step(job)
+    await eventually(async () => expect((await step(job)).hasAdvanced).to.equal(true))
     expect((await call('DELETE', `/replays/${job.id}`)).status).to.equal(204)
     expect((await step(job)).isRunning).to.equal(false)
     expect(await read(job)).to.include({ state: 'cancelled', total: 8, done: 0 })

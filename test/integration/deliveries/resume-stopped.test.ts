@@ -8,6 +8,7 @@ import {
 } from '../../helpers/deliveries/attempts.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 import { useApi } from '../../helpers/api/api.ts'
 
@@ -150,7 +151,9 @@ describe('POST retry-deliveries with mode stopped', () => {
     const job = await start({ mode: 'stopped' })
     const open = attemptDependencies(suite.database.dataSource)
     const part = { organisationId: member.organisationId, jobId: job.id }
-    expect((await advanceRetryJob(open, part, NO_SIGNALS.shutDown)).isRunning).to.equal(true)
+    await eventually(async () =>
+      expect((await advanceRetryJob(open, part, NO_SIGNALS.shutDown)).hasAdvanced).to.equal(true),
+    )
     await change(webhookId, { enabled: false })
     expect(await run(job)).to.include({ state: 'done', total: 2, done: 2, succeeded: 0, failed: 0 })
     expect(receiver.posts).to.have.length(0)

@@ -12,7 +12,7 @@ import { useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
 
-const ATTEMPT_TIMEOUT_MS = 1_000
+const ATTEMPT_TIMEOUT_MS = 3_000
 
 /** An attempt waits for the record of its outcome for so long. */
 const SLOT_HELD_MS = 5_000

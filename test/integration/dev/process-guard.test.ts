@@ -83,7 +83,7 @@ describe('a guarded process', () => {
   })
 
   it('reports that it ended by itself', async () => {
-    const guarded = await start(`console.log('up'); setTimeout(() => process.exit(7), 300)`)
+    const guarded = await start(`console.log('up'); setTimeout(() => process.exit(7), 3_000)`)
     expect(await guarded.exited).to.deep.equal({ code: 7, signal: null })
     await guarded.stop()
   })
@@ -110,7 +110,7 @@ describe('a guarded process', () => {
       import { startGuardedProcess } from ${JSON.stringify(guardedProcessModule)}
       const { polite, stubborn } = ${JSON.stringify(children)}
       const start = (name, code) => startGuardedProcess({
-        name, command: process.execPath, args: ['-e', code], stopSignal: 'SIGTERM', killAfterMs: 1000,
+        name, command: process.execPath, args: ['-e', code], stopSignal: 'SIGTERM', killAfterMs: 5000,
         env: { ...process.env, NAME: name, NOTES: ${JSON.stringify(notes)} },
         logFile: ${JSON.stringify(folder)} + '/' + name + '.log',
         isReady: (log) => log.includes('up'), readyTimeoutMs: 10000,

@@ -14,7 +14,7 @@ import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 
 describe("a worker's metrics", () => {
-  const suite = useAttempts(1_000)
+  const suite = useAttempts()
   const { database, answerWith } = suite
   let registry: Registry
   let dependencies: TestDependencies

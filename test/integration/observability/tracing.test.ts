@@ -35,7 +35,7 @@ async function loadDocumentedSdk(folder: string): Promise<InMemorySpanExporter> 
 }
 
 describe('traces', () => {
-  const suite = useAttempts(1_000)
+  const suite = useAttempts()
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-traces-'))
   let exporter: InMemorySpanExporter
   let api: TestApi

@@ -88,6 +88,6 @@ describe("the operator's view of many organisations", () => {
               'failed', 503, 'http_status'
          ${webhooks(1)} JOIN delivery d ON d.webhook_id = w.id, generate_series(1, 3) number`,
     )
-    await database.dataSource.query('ANALYZE')
+    await database.dataSource.query('VACUUM ANALYZE')
   }
 })

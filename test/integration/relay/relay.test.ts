@@ -27,8 +27,11 @@ describe('posthorn relay', () => {
     await outbox.drop()
   })
 
-  const toApi = (apiUrl = suite.api.url, operatorKey = secretOf('publisher')): PublishRow =>
-    createPublishRow({ apiUrl, operatorKey, timeoutMs: 1_000 })
+  const toApi = (
+    apiUrl = suite.api.url,
+    operatorKey = secretOf('publisher'),
+    timeoutMs = 10_000,
+  ): PublishRow => createPublishRow({ apiUrl, operatorKey, timeoutMs })
   async function start(publishRow = toApi(), options: { keepHours?: number } = {}): Promise<TestRelay> {
     const relay = await startTestRelay(outbox, { publishRow, ...options })
     relays.push(relay)
@@ -37,7 +40,7 @@ describe('posthorn relay', () => {
   /** An API that answers what the test says. */
   async function startWithStub(answer: Answer): Promise<TestRelay> {
     stub = await createReceiver({ answer })
-    return start(toApi(new URL(stub.url).origin))
+    return start(toApi(new URL(stub.url).origin, secretOf('publisher'), 1_000))
   }
   const accept: Answer = (_index, _post, response) => {
     response.writeHead(202, { 'content-type': 'application/json' }).end('{"id":"evt_1"}')
@@ -254,7 +257,7 @@ describe('posthorn relay', () => {
       },
     })
     const { origin } = new URL(stub.url)
-    for (const key of ['all', 'publisher'] as const) await start(toApi(origin, secretOf(key)))
+    await Promise.all((['all', 'publisher'] as const).map((key) => start(toApi(origin, secretOf(key)))))
     await untilEmpty()
     const keysOf = (path: string) =>
       stub!.posts

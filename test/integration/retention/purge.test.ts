@@ -5,6 +5,7 @@ import { purge } from '../../../src/retention/purge.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
@@ -241,6 +242,15 @@ describe('retention', () => {
   })
 
   it('finds old rows by indexes, without reading others', async () => {
+    // What the connections of other tests have read is counted when they end.
+    await dataSource.destroy()
+    await dataSource.initialize()
+    await eventually(async () => {
+      const found = await dataSource.query<object[]>(
+        'SELECT FROM pg_stat_activity WHERE datname = current_database()',
+      )
+      expect(found).to.have.length(1)
+    })
     const events = await insertEvents(5_000, '1 day')
     await insertDeliveries(events, 'completed', '1 day')
     await insertDeliveries(events, 'failed', '40 days', { webhook: 1 })

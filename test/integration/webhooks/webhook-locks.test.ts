@@ -63,7 +63,7 @@ describe('transactions under the lock of a webhook', () => {
     const others = Array.from({ length: 4 }, keepQueueing)
     await eventually(() => expect(held).to.be.above(8))
     await locks
-      .transact(database.dataSource, webhookId, (manager) => manager.query('SELECT 1'), SOON_MS)
+      .transact(database.dataSource, webhookId, (manager) => manager.query('SELECT 1'), 60_000)
       .finally(() => (isOver = true))
     await Promise.all(others)
   })

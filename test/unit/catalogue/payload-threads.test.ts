@@ -43,7 +43,7 @@ describe('threads that check payloads', () => {
   afterEach(() => threads.close())
 
   it('name every bad field of a payload that is quickly checked, and the first of any other', async () => {
-    start()
+    start({ checkTimeoutMs: 10_000 })
     const few = await check('a:lines', lines(2))
     expect(few.kind === 'checked' ? few.errors.map(({ pointer }) => pointer) : few).to.deep.equal([
       '/list/0/x',
@@ -62,10 +62,10 @@ describe('threads that check payloads', () => {
     start({ threads: 1, checkTimeoutMs: 4_000 })
     // Of growing length, until one takes so long that the pause begins in the middle.
     let json = ''
-    for (let length = 16, ms = 0; ms < 500; length++) {
+    for (let length = 16, ms = 0; ms < 1_000; length++) {
       json = JSON.stringify({ data: { a: `${'a'.repeat(length)}!` } })
-      const verdict = await check('a:pattern', json)
-      ms = verdict.kind === 'busy' ? 0 : verdict.ms
+      const verdicts = [await check('a:pattern', json), await check('a:pattern', json)]
+      ms = Math.min(...verdicts.map((verdict) => (verdict.kind === 'busy' ? 0 : verdict.ms)))
     }
     const checked = check('a:pattern', json)
     await delay(50)
@@ -75,7 +75,7 @@ describe('threads that check payloads', () => {
   })
 
   it('are stopped when a payload takes too long, and replaced for the next', async () => {
-    start({ threads: 1 })
+    start({ threads: 1, checkTimeoutMs: 2_000 })
     expect(await check('a:pattern', endless)).to.deep.include({ kind: 'stopped' })
     expect(await check('a:pattern', '{"data":{"a":"aaa"}}')).to.deep.include({ kind: 'checked', errors: [] })
   })
@@ -96,7 +96,7 @@ describe('threads that check payloads', () => {
   })
 
   it('take the organisations in turn', async () => {
-    start({ threads: 1 })
+    start({ threads: 1, checkTimeoutMs: 10_000, maxWaitMs: 60_000 })
     const ended: string[] = []
     const note = async (name: string, organisationId: string): Promise<void> => {
       await check('a:lines', lines(1), organisationId)

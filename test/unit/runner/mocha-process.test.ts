@@ -37,7 +37,7 @@ describe('the mocha processes of a test run', () => {
       servers: NO_SERVERS,
       folder,
       name,
-      exitTimeoutMs: 300,
+      exitTimeoutMs: 2_000,
       out: collect,
       err: collect,
     })
