@@ -30,7 +30,8 @@ export async function buildWithGo(build: GoBuild): ReturnType<Way['attempt']> {
   if (command === null) return { why: 'no `go` on PATH' }
   const version = await run({ command, args: ['version'], env, timeoutMs: VERSION_TIMEOUT_MS })
   const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? OLDEST_GO_MINOR)
-  if (minor < OLDEST_GO_MINOR) return { why: `needs Go 1.25 or newer, found ${version.trim()}` }
+  if (minor < OLDEST_GO_MINOR)
+    return { why: `needs Go 1.${OLDEST_GO_MINOR} or newer, found ${version.trim()}` }
 
   print(`Building ${what} with Go (once, ${build.takes}) …`)
   let compiled = 0

@@ -42,7 +42,7 @@ export async function provideTemporalCli(options: ProvideOptions): Promise<strin
       'set TEMPORAL_CLI=/path/to/temporal',
       'set TEMPORAL_ADDRESS=host:port of a Temporal server that runs already',
       'put `temporal` (the Temporal CLI) on PATH',
-      'install Go 1.25 or newer; it is then built here',
+      'install Go 1.21 or newer; it is then built here',
     ],
   })
 }

@@ -1,4 +1,4 @@
-/** Level of a line, by severity; `warn or error`: a warning while PostgreSQL or Temporal is unavailable. */
+/** Level of a line, by severity; `warn or error`: a warning while the database is unavailable. */
 type LoggedLevel = 'info' | 'warn' | 'error' | 'warn or error'
 
 /**

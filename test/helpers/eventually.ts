@@ -11,10 +11,13 @@ const TIMEOUT_MS = 60_000
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = TIMEOUT_MS): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
+    const isLast = Date.now() > deadline
+    // After a pause of this process timers are first: what has arrived meanwhile is read before the last check.
+    if (isLast) await delay(POLL_MS)
     try {
       return await check()
     } catch (error) {
-      if (Date.now() > deadline) throw error
+      if (isLast) throw error
     }
     await delay(POLL_MS)
   }

@@ -23,6 +23,8 @@ export type MailServer = {
   port: number
   mails: TakenMail[]
   connections(): number
+  /** Mails that were read and are not taken yet. */
+  thinking(): number
   /** Refuses from now on; null takes mails again. */
   refuse(refusal: Refusal | null): void
   close(): Promise<void>
@@ -35,14 +37,17 @@ type Options = {
   auth?: { user: string; password: string }
   /** How long it thinks about each mail before it takes it. */
   delayMs?: number
+  /** It takes no mail before this. */
+  until?: Promise<unknown>
 }
 
 /** A real mail server on a free port, by independent code. */
 export async function createMailServer(options: Options = {}): Promise<MailServer> {
-  const { tls = 'none', tlsOptions = {}, auth, delayMs = 0 } = options
+  const { tls = 'none', tlsOptions = {}, auth, delayMs = 0, until } = options
   const mails: TakenMail[] = []
   let refusal: Refusal | null = null
   let connections = 0
+  let thinking = 0
 
   const refusalAt = (at: Refusal['at']): Error | null => {
     if (refusal?.at !== at) return null
@@ -50,7 +55,9 @@ export async function createMailServer(options: Options = {}): Promise<MailServe
   }
   const take = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> => {
     const bytes = await buffer(stream)
-    await delay(delayMs)
+    thinking++
+    await Promise.all([delay(delayMs), until])
+    thinking--
     const { mailFrom, rcptTo } = session.envelope
     const from = mailFrom === false ? '' : mailFrom.address
     const error = refusalAt('data')
@@ -98,6 +105,7 @@ export async function createMailServer(options: Options = {}): Promise<MailServe
     port: (listening.address() as AddressInfo).port,
     mails,
     connections: () => connections,
+    thinking: () => thinking,
     refuse: (next) => (refusal = next),
     close: () => new Promise((resolve) => server.close(resolve)),
   }

@@ -85,8 +85,10 @@ describe('ids in requests', () => {
       const upperCase = await call('GET', path)
       expect(upperCase.status, `${path}: ${upperCase.text}`).to.equal(200)
       const lowerCase = named(path).replaceAll(/:(\w+)/g, (_, name: string) => ids[name]!)
-      const { text } = await suite.api.call('GET', lowerCase, { apiKey: member.apiKey })
-      expect(upperCase.text).to.equal(text)
+      const get = () => suite.api.call('GET', lowerCase, { apiKey: member.apiKey })
+      // Once more: an hour of the activity may have begun in between.
+      if ((await get()).text !== upperCase.text)
+        expect((await call('GET', path)).text).to.equal((await get()).text)
     }
   })
 

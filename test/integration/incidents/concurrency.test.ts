@@ -173,6 +173,7 @@ describe('incidents under concurrency', () => {
     async function isAnsweredWhile(work: () => Promise<unknown>, heldMs: number): Promise<boolean> {
       const holder = database.dataSource.createQueryRunner()
       await holder.startTransaction()
+      await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0')
       await lockWebhook(holder.manager, webhook.webhookId)
       const working = work()
       await untilWaitingForLock(database.dataSource)

@@ -172,7 +172,7 @@ describe('the deadline of a POST', () => {
     const receiver = await startReceiver((socket) => socket.on('close', () => closed()))
     let closed = (): void => undefined
     const closing = new Promise<void>((resolve) => (closed = resolve))
-    await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 100 })
+    await post(`http://127.0.0.1:${receiver.port}/`, BODY, { timeoutMs: 1_500 })
     await closing
     await receiver.stop()
   })

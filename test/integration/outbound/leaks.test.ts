@@ -8,10 +8,11 @@ import { MISBEHAVIOURS } from './misbehaviours.ts'
 import { createTestClient, onSecondRequest, startReceiver, type Receiver, NO_REST } from './receivers.ts'
 
 const DEADLINE_MS = 100
-const MIB = 1024 * 1024
 // Those that wait for the deadline, or send much, say nothing new of memory when they are made again and again.
 const SLOW = /stalls|drips|never answers|thousand|pours out|endless|upload/
 const ROUNDS = 12
+/** A socket, or a client of undici, leaked anywhere is several thousand; what Temporal learns meanwhile some 300. */
+const MAX_BYTES_PER_POST = 1_000
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -68,11 +69,13 @@ describe('misbehaving endpoints', () => {
       return settledBytes(listening)
     }
     await postRounds(4)
-    const grownBytes = -(await postRounds(4)) + (await postRounds(ROUNDS))
+    const posts = ROUNDS * receivers.length * 3
+    let bytesPerPost = Infinity
+    // A leak grows each time; compiled code does so once.
+    for (let time = 0; time < 3 && bytesPerPost >= MAX_BYTES_PER_POST; time++)
+      bytesPerPost = (-(await postRounds(4)) + (await postRounds(ROUNDS))) / posts
     await Promise.all(receivers.map((receiver) => receiver.stop()))
     await eventually(() => expect(openSockets()).to.equal(socketsBefore))
-    // A socket, or a client of undici, leaked anywhere is several thousand; what Temporal learns meanwhile some 300.
-    const posts = ROUNDS * receivers.length * 3
-    expect(grownBytes / posts, `grown by ${grownBytes / MIB} MiB in ${posts} POSTs`).to.be.below(1000)
+    expect(bytesPerPost, `in ${posts} POSTs`).to.be.below(MAX_BYTES_PER_POST)
   })
 })

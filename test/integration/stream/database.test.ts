@@ -24,17 +24,21 @@ describe('a stream and its database', () => {
     await publish()
     await eventually(() => expect(reader.events).to.have.length(1))
     for (let times = 0; times < 3; times++) {
-      await suite.database.dataSource.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      )
       // The pool may hand out a connection that is just breaking.
+      await eventually(() =>
+        suite.database.dataSource.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+        ),
+      )
       await eventually(publish)
     }
     await eventually(() => expect(reader.events.length).to.be.at.least(4))
-    const stored = await suite.database.dataSource.query<{ id: string }[]>(
-      'SELECT id FROM event WHERE organisation_id = $1 ORDER BY sequence',
-      [member.organisationId],
+    const stored = await eventually(() =>
+      suite.database.dataSource.query<{ id: string }[]>(
+        'SELECT id FROM event WHERE organisation_id = $1 ORDER BY sequence',
+        [member.organisationId],
+      ),
     )
     await eventually(() =>
       expect(reader.events.map(({ id }) => id)).to.deep.equal(stored.map(({ id }) => id)),

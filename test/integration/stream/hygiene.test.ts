@@ -13,7 +13,7 @@ import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 
-const TIMES = { beatMs: 100, rightsMs: 100, stallMs: 300 }
+const TIMES = { beatMs: 100, rightsMs: 100, stallMs: 3_000 }
 const PER_KEY = 3
 
 describe('an open stream', () => {

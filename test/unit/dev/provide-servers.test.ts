@@ -80,9 +80,9 @@ describe('providing a server', () => {
         'set TEMPORAL_CLI=',
         'set TEMPORAL_ADDRESS=host:port',
         'on PATH',
-        'install Go 1.25 or newer',
+        'install Go 1.21 or newer',
       ]
-      for (const part of [...named, 'needs Go 1.25 or newer, found go version go1.19.8', ...waysOut]) {
+      for (const part of [...named, 'needs Go 1.21 or newer, found go version go1.19.8', ...waysOut]) {
         expect(message).to.include(part)
       }
       expect(readdirSync(cacheDir)).to.deep.equal([])

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createMailServer, createRudeMailServer } from '../../../helpers/notifications/mail-server.ts'
@@ -141,18 +140,18 @@ describe('Mailer.send', () => {
 
   describe('closing', () => {
     it('waits for mails that are being sent, abandons the others, and accepts no more', async () => {
-      const server = await start({ delayMs: 300 })
+      let takeIt = (): void => undefined
+      const server = await start({ until: new Promise<void>((resolve) => (takeIt = resolve)) })
       const mailer = createTestMailer(server)
       const begun = mailer.send(mail({ id: 'a' }))
-      await eventually(() => expect(server.connections()).to.equal(1))
-      // By now the server is thinking about it.
-      await delay(150)
+      await eventually(() => expect(server.thinking()).to.equal(1))
       const queued = mailer.send(mail({ id: 'b' }))
       const closing = mailer.close()
       expect(await mailer.send(mail({ id: 'c' }))).to.deep.equal({
         state: 'refused',
         error: 'Posthorn is shutting down',
       })
+      takeIt()
       await closing
       expect([(await begun).state, (await queued).state]).to.deep.equal(['sent', 'refused'])
       expect(server.mails).to.have.lengthOf(1)

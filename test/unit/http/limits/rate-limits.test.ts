@@ -77,7 +77,8 @@ describe('the rate limits', () => {
     for (let time = 0; time < 2; time += 1) await authentication!.count('203.0.113.1')
     const { headers } = await refusal(authentication!.check('203.0.113.1'))
     expect(headers).to.include({ ratelimit: '"authentication";r=0;t=60', 'retry-after': '60' })
-    await authentication!.check('203.0.113.2')
+    // Another, unless it shares the count of the first, once in 65,536 times.
+    await authentication!.check('203.0.113.2').catch(() => authentication!.check('203.0.113.3'))
     mock.timers.tick(60_000)
     await authentication!.check('203.0.113.1')
   })
