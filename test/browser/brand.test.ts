@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { fillIn, useDeveloperArea } from '../helpers/browser/browser.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 /** A logo with styles, and with scripts, which must never run. */
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" onload="document.title = 'ran'">
@@ -83,7 +84,7 @@ describe('the brand of an embedding platform', () => {
     )
     expect(await page.title()).to.not.equal('ran')
     // The browser says that it ran nothing.
-    expect(visitor.faults.join('\n')).to.include('script')
+    await eventually(() => expect(visitor.faults.join('\n')).to.include('script'))
     page.removeAllListeners('console')
     visitor.faults.splice(0)
   })

@@ -15,7 +15,8 @@ describe('acting on deliveries in the developer area', () => {
 
   it('shows a retry live: what failed, when the next one is due, and that it recovered', async () => {
     const { stage } = area
-    stage.answerWith((index) => (index < 2 ? 503 : 200))
+    let isUp = false
+    stage.answerWith(() => (isUp ? 200 : 503))
     const { page } = await area.signIn(stage.member, deliveriesAt(stage.webhookId))
     await page.getByText('No deliveries yet.').waitFor()
     const deliveryId = await stage.publish(area.posthorn)
@@ -27,12 +28,11 @@ describe('acting on deliveries in the developer area', () => {
     const timeline = page.locator('.timeline')
     await timeline.getByText('Due in').waitFor()
     expect(await timeline.getByRole('listitem').count()).to.equal(10)
+    isUp = true
     await timeline.getByText('HTTP 200').waitFor()
-    expect(await timeline.locator('.made .mark').allInnerTexts()).to.deep.equal([
-      'HTTP 503',
-      'HTTP 503',
-      'HTTP 200',
-    ])
+    const marks = await timeline.locator('.made .mark').allInnerTexts()
+    const failures = marks.slice(0, -1)
+    expect([...new Set(failures), marks.at(-1)]).to.deep.equal(['HTTP 503', 'HTTP 200'])
     await page.getByText('Completed', { exact: true }).waitFor()
     const workflow = page.getByRole('link', { name: 'Open in the Temporal UI' })
     expect(await workflow.getAttribute('href')).to.equal(
@@ -42,7 +42,8 @@ describe('acting on deliveries in the developer area', () => {
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByText('Healthy').waitFor()
     await page.getByText('1 successful attempt', { exact: true }).waitFor()
-    await page.getByText('2 failed attempts', { exact: true }).waitFor()
+    const counted = failures.length === 1 ? '1 failed attempt' : `${failures.length} failed attempts`
+    await page.getByText(counted, { exact: true }).waitFor()
     await page.getByRole('link', { name: 'Incidents' }).click()
     await page.getByText('Over', { exact: true }).waitFor()
   })
@@ -237,7 +238,7 @@ describe('acting on deliveries in the developer area', () => {
       return 200
     })
     const { id } = await otherWebhook()
-    await backlog(id, 'failed', 30)
+    await backlog(id, 'failed', 60)
     const { page } = await area.signIn(stage.member, at(id))
     let failures = 2
     await page.route(/retry-deliveries\/[0-9a-f-]+$/, (route) =>
@@ -245,13 +246,13 @@ describe('acting on deliveries in the developer area', () => {
     )
     await page.getByRole('button', { name: 'Retry failed' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByRole('button', { name: 'Retry failed (30)' }).click()
+    await dialog.getByRole('button', { name: 'Retry failed (60)' }).click()
     await dialog.getByRole('alert').waitFor()
     await dialog.getByRole('alert').waitFor({ state: 'detached' })
     await dialog.getByText('In progress').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
     await page.reload()
     await page.getByRole('button', { name: 'Retry failed' }).click()
-    await dialog.getByText('30 of 30 deliveries attempted: 30 succeeded, 0 failed').waitFor()
+    await dialog.getByText('60 of 60 deliveries attempted: 60 succeeded, 0 failed').waitFor()
   })
 })

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import type { Locator } from 'playwright-core'
 import { findOnPath } from '../../src/dev/provision.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 const run = promisify(execFile)
 
@@ -70,8 +71,11 @@ describe('the API reference at /docs', () => {
       await operation.getByRole('button', { name: language, exact: true }).click()
       const shown = await operation.getByLabel(`${language} for publishEvent`, { exact: true }).innerText()
       await operation.getByRole('button', { name: `Copy ${language} for publishEvent` }).click()
-      const program = await page.evaluate<string>('navigator.clipboard.readText()')
-      expect(program).to.equal(shown)
+      const program = await eventually(async () => {
+        const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+        expect(copied).to.equal(shown)
+        return copied
+      })
       const env = { ...process.env, POSTHORN_KEY: area.stage.member.apiKey }
       const { stdout } = await run(command, [...args, program], { env, timeout: 60_000 })
       expect(stdout, language).to.match(/"deliveries":\[/)

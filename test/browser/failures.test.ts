@@ -83,7 +83,7 @@ describe('failures by their cause in the developer area', () => {
   it('an incident that is over says for how many days it lasted', async () => {
     await area.stage.dataSource.query(
       `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
-       VALUES (uuidv7(), $1, $2, now() - interval '5 days', now() - interval '2 days')`,
+       VALUES (uuidv7(), $1, $2, now() - interval '120 hours', now() - interval '48 hours')`,
       [area.stage.member.organisationId, webhookId],
     )
     const { page } = await area.signIn(area.stage.member, at('incidents'))

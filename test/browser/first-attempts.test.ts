@@ -19,12 +19,16 @@ describe('deliveries before their first attempt in the developer area', () => {
     const url = 'https://slow.example.com/queue'
     webhookId = (await createWebhookRow(dataSource, { organisationId, url })).id
     ids = await writeBacklog(dataSource, { organisationId, webhookId, state: 'waiting', count: QUEUED + 1 })
-    const [attempted, ...queued] = ids
+    const [attempted] = ids
     await dataSource.query(
       `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome, status_code)
        VALUES ($1, 7, $2, 'schedule', $3, now() - interval '1 minute', 9000, 'failed', 503)`,
       [attempted, webhookId, url],
     )
+  })
+  beforeEach(async () => {
+    const { dataSource } = area.stage
+    const [attempted, ...queued] = ids
     await dataSource.query(
       `UPDATE delivery SET next_attempt_at = now() - interval '3 minutes' WHERE id = $1`,
       [attempted],

@@ -41,7 +41,7 @@ describe('foreign text in the developer area', () => {
     expect(published.status, published.text).to.equal(202)
     const { deliveries } = published.json as { deliveries: { id: string; webhookId: string }[] }
     const deliveryId = deliveries.find(({ webhookId }) => webhookId === webhook.id)!.id
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 2 })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     await dataSource.query(
       `INSERT INTO notification (id, incident_id, kind, channel, recipient, state, sent_at)
        SELECT gen_random_uuid(), id, 1, 'email', $2, 'sent', now() FROM incident WHERE webhook_id = $1`,

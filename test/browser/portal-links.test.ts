@@ -62,6 +62,8 @@ describe('portal links in a browser', () => {
     const victim = await createMember(area.stage.dataSource, { organisationId })
     await area.stage.dataSource.query(`UPDATE member SET name = 'Victim' WHERE id = $1`, [victim.memberId])
     const { page } = await area.signIn(victim)
+    // Its next request would find the session ended before the other tab says so.
+    await page.route('**/api/orgs/**', (route) => route.abort())
     const second = await page.context().newPage()
     await second.goto(await createLink())
     await second.getByRole('heading', { name: 'Change the account?' }).waitFor()

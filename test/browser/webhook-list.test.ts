@@ -54,7 +54,7 @@ describe('the list of webhooks in the developer area', function () {
     const { stage } = area
     stage.answerWith(() => 503)
     const deliveryId = await stage.publish(area.posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    await stage.fails(deliveryId)
     const { page } = await area.signIn()
     const failing = page.getByRole('row').filter({ hasText: '127.0.0.1' })
     await failing.getByRole('img', { name: /, [1-9]\d* failed attempts? in 24 hours/ }).waitFor()

@@ -40,7 +40,7 @@ describe('the page of a webhook in the developer area', () => {
     stage.answerWith(() => 503)
     const { id } = await webhook()
     const deliveryId = await stage.publish(area.posthorn, { event: 'comment:created', webhookId: id })
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     // No attempt is in progress whenever the webhook is switched off.
     await setRow(stage.dataSource, deliveryId, { state: 'waiting', attempts: 4, dueInMs: 600_000 })
     const { page } = await area.signIn(stage.member, at(id))

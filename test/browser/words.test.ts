@@ -17,7 +17,7 @@ describe('the words of the developer area', () => {
       state: 'failed',
       count: 1,
     })
-    await publishRow(dataSource, member.organisationId, { eventKey: 'invoice:paid' })
+    await publishRow(dataSource, member.organisationId, { eventKey: 'invoice:paid', sweepAfterMs: 600_000 })
     const { page } = await area.signIn(member, { path: pathOf('&tab=deliveries') })
     const rows = page.getByRole('table').locator('tbody').getByRole('row')
     await rows.nth(1).waitFor()

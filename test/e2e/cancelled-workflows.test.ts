@@ -90,7 +90,7 @@ describe('a cancelled workflow, on a real Temporal server', () => {
   it('of a webhook that fails goes on with its incident', async () => {
     stage.answerWith(() => 500)
     const deliveryId = await stage.publish(stage.posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    await stage.fails(deliveryId)
     const [incident] = await stage.dataSource.query<{ id: string }[]>(
       'SELECT id FROM incident WHERE webhook_id = $1',
       [stage.webhookId],

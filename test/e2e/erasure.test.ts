@@ -21,7 +21,8 @@ describe('the erasure of an organisation, on a real Temporal server', () => {
     stage.answerWith(() => 500)
     const first = await start()
     const deliveryId = await stage.publish(first)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    // Eight seconds to the next.
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     await writeBacklog(stage.dataSource, {
       organisationId,
       webhookId: stage.webhookId,

@@ -63,7 +63,8 @@ describe('retry-deliveries while an endpoint hangs, on a real Temporal server', 
     const lateness = [1_000, 2_000].map(
       (wait, index) => posts[index + 1]!.arrivedAt - posts[index]!.answeredAt - wait,
     )
-    expect(Math.min(...lateness)).to.be.at.least(0)
+    // A claim may come as much before its time.
+    expect(Math.min(...lateness)).to.be.at.least(-3)
     // Less than the thirty seconds for which each of the others holds its slot.
     expect(Math.max(...lateness)).to.be.below(25_000)
     await posthorn.kill()

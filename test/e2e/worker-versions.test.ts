@@ -38,7 +38,7 @@ describe('workers with versions', () => {
     await makeCurrent('first')
     await startWorker('second')
     const deliveryId = await stage.publish(posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 2 })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     expect(await buildOf(deliveryId)).to.equal('first')
     await makeCurrent('second')
     stage.answerWith(() => 200)

@@ -42,12 +42,12 @@ describe('PgBouncer in transaction mode', () => {
     })
     stage.answerWith(() => 500)
     const deliveryId = await stage.publish(posthorn)
-    await stage.reaches(deliveryId, { state: 'waiting', attempts: 1 })
+    await stage.reaches(deliveryId, { state: 'waiting', attempts: 4 })
     const { organisationId, apiKey } = stage.member
     const webhook = `/api/orgs/${organisationId}/webhooks/${stage.webhookId}`
     const off = await posthorn.call('PATCH', webhook, { apiKey, body: { enabled: false } })
     expect(off.status, off.text).to.equal(200)
-    await stage.reaches(deliveryId, { state: 'stopped', attempts: 1 })
+    await stage.reaches(deliveryId, { state: 'stopped', attempts: 4 })
     expect(posthorn.log()).not.to.match(/prepared statement|unsupported startup parameter|http\.fault/)
   })
 

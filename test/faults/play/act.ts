@@ -155,8 +155,10 @@ async function erase(world: PlayWorld): Promise<void> {
   const action = note(world, { kind: 'erase', organisationId, webhookId: null, deliveryId: null })
   for (;;) {
     const { process, to, status } = await callPosthorn(world, 'DELETE', path, { headers })
-    Object.assign(action, { process, status, to: status === 202 ? to : Infinity })
-    if (status === 202) return
+    // Gone already: an earlier answer was lost.
+    const isErased = status === 202 || status === 404
+    Object.assign(action, { process, status, to: isErased ? to : Infinity })
+    if (isErased) return
     await delay(REPEAT_AFTER_MS)
   }
 }

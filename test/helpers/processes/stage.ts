@@ -27,6 +27,8 @@ export type Stage = {
     expected: { state: string; attempts: number },
     timeoutMs?: number,
   ): Promise<void>
+  /** Waits until an attempt of the delivery has failed; further ones may have been made by then. */
+  fails(deliveryId: string, timeoutMs?: number): Promise<void>
   /** Counts the deliveries of the database that are not completed. */
   uncompleted(): Promise<number>
   close(): Promise<void>
@@ -81,6 +83,14 @@ export async function createStage(
           deliveryId,
         ])
         expect(found[0]).to.deep.equal(expected)
+      }, timeoutMs),
+    fails: (deliveryId, timeoutMs) =>
+      eventually(async () => {
+        const failed = await dataSource.query<object[]>(
+          `SELECT number FROM attempt WHERE delivery_id = $1 AND outcome = 'failed'`,
+          [deliveryId],
+        )
+        expect(failed).to.have.length.above(0)
       }, timeoutMs),
     async uncompleted() {
       const [row] = await dataSource.query<[{ count: number }]>(
