@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { loadSql } from '../../src/deliveries/protocol/load-sql.ts'
 import { CONFIGURATIONS } from './configurations.ts'
 import { createExplorerDatabase, sentText, type Rewrite } from './database.ts'
 import { explore } from './explore.ts'
 import { createModel } from './model.ts'
-import { MUTANTS, type Mutant } from './mutants.ts'
+import { checkMutant, isOfFile, MUTANTS, type Mutant } from './mutants.ts'
 
 /** The longest way to a mutant takes a fifth of it. */
 const MAX_STATES = 60_000
@@ -37,15 +35,11 @@ async function killMutant(mutant: Mutant): Promise<void> {
   }
 }
 
-/** Returns what puts the mutant in the place of its statement. Throws where its text does not occur exactly once. */
-function mutate({ file, name, text, by }: Mutant): Rewrite {
-  const isProtocol = !file.endsWith('.ts')
-  const original = isProtocol
-    ? loadSql(file).text
-    : readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
-  if (original.split(text).length !== 2)
-    throw new Error(`the mutant "${file}: ${name}" does not match its statement any more`)
-  if (!isProtocol) return (statement) => statement.replace(text, () => by)
+/** Returns what puts the mutant in the place of its statement. */
+function mutate(mutant: Mutant): Rewrite {
+  const { file, text, by } = mutant
+  checkMutant(mutant)
+  if (isOfFile(mutant)) return (statement) => statement.replace(text, () => by)
   const [from, to] = [sentText(file), sentText(file, (whole) => whole.replace(text, () => by))]
   return (statement) => (statement === from ? to : statement)
 }

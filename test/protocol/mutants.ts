@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { loadSql } from '../../src/deliveries/protocol/load-sql.ts'
+
 /** A change to the text of one statement that breaks it. */
 export type Mutant = {
   /** A statement of the protocol, or a file of the product. */
@@ -29,7 +32,7 @@ export const MUTANTS: readonly Mutant[] = [
     'commit-events',
     'commits for webhooks that take nothing',
     BEGUN,
-    TAKES.replace('e.key, d.is_erased', 'g.key'),
+    TAKES.replace('e.key, d.is_erased', 'key'),
     '',
   ),
   mutant(
@@ -243,3 +246,16 @@ export const MUTANTS: readonly Mutant[] = [
     'SELECT pg_try_advisory_xact_lock_shared(',
   ),
 ]
+
+/** True for a mutant of a file of the product, which is no statement of the protocol. */
+export const isOfFile = ({ file }: Mutant): boolean => file.endsWith('.ts')
+
+/** Throws where its text does not occur exactly once in its statement, or file. */
+export function checkMutant(mutant: Mutant): void {
+  const { file, name, text } = mutant
+  const original = isOfFile(mutant)
+    ? readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+    : loadSql(file).text
+  if (original.split(text).length !== 2)
+    throw new Error(`the mutant "${file}: ${name}" does not match its statement any more`)
+}

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { checkMutant, MUTANTS } from '../../protocol/mutants.ts'
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url))
 
@@ -20,6 +21,10 @@ describe('the delivery protocol', () => {
     const changing = files.filter((name) => CHANGES.test(readFileSync(join(SRC, name), 'utf8')))
     expect(changing.filter((name) => !MAY.test(name))).to.deep.equal([])
     expect(changing.filter((name) => name.endsWith('.sql'))).to.have.length.above(10)
+  })
+
+  it('is what the mutants of `npm run test:protocol` change', () => {
+    for (const mutant of MUTANTS) checkMutant(mutant)
   })
 
   it('states in the first line of each file what the statement is for', () => {
