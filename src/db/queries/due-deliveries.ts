@@ -48,12 +48,13 @@ function findDue<Row>(
          FROM hook WHERE hook.id IS NOT NULL
      ), due AS (
        SELECT oldest.*, row_number() OVER (PARTITION BY hook.id ORDER BY oldest.sweep_at) AS place
-         FROM hook CROSS JOIN LATERAL (
+         FROM hook
+         LEFT JOIN unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room) ON given.id = hook.id
+         CROSS JOIN LATERAL (
            SELECT * FROM delivery
             WHERE ${which} AND webhook_id = hook.id AND sweep_at < delivery_now()
             ORDER BY sweep_at
-            LIMIT least(coalesce((SELECT given.room FROM unnest(:webhookIds::uuid[], :rooms::int[]) AS given (id, room)
-                                   WHERE given.id = hook.id), :defaultRoom::int),
+            LIMIT least(coalesce(given.room, :defaultRoom::int),
                         greatest(${MIN_PER_WEBHOOK}, 2 * :limit::bigint / (SELECT greatest(1, count(id)) FROM hook)))
          ) oldest
      ), found AS (

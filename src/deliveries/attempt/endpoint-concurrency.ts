@@ -2,8 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { SLOW_POST_MS } from '../../domain/attempt-outcome.ts'
 import { processTimers, type Timers } from '../../timers.ts'
 import {
+  average,
   isHanging,
   newEndpoint,
+  nextSlot,
   type Endpoint,
   type EndpointHealth,
   type Post,
@@ -24,6 +26,8 @@ export type Endpoints = {
   /** Waits for a slot where one is expected to be free within MAX_WAIT_MS. */
   acquireSoon(webhookId: string, deliveryId: string): Promise<Slot | Deferral>
   health(webhookId: string): EndpointHealth
+  /** True for an endpoint that hangs, or timed out last: slow, and not only since it takes its time to answer. */
+  isStuck(webhookId: string): boolean
   /** True once a POST has ended otherwise than by a time-out. */
   hasAnswered(webhookId: string): boolean
   /** Returns how many POSTs the endpoint takes at once. */
@@ -58,9 +62,6 @@ const MIN_LIMIT = 1
 
 /** Slots of an endpoint that hangs. */
 const HANGING_LIMIT = 2
-
-/** Weight of the newest POST in the moving averages of durations. */
-const NEWEST_WEIGHT = 0.2
 
 /** Duration assumed for POSTs until one has ended. */
 const ASSUMED_DURATION_MS = 1_000
@@ -154,6 +155,7 @@ export function createEndpoints(options: {
     const { succeeded, durationMs, isTimeout, retry = null } = outcome
     const now = nowMs()
     endpoint.slowAtMs = isTimeout || durationMs > SLOW_POST_MS ? now : -Infinity
+    endpoint.hasTimedOut = isTimeout
     if (succeeded) {
       grow(endpoint)
       endpoint.succeededRunningMs = runningMs()
@@ -229,12 +231,16 @@ export function createEndpoints(options: {
       const isRecording = endpoint.unrecorded.has(deliveryId)
       if (isRecording || endpoint.slots.size < limitOf(endpoint) || !canWait)
         return acquire(webhookId, deliveryId)
-      const slot = await nextSlot(endpoint, timers)
+      const slot = await nextSlot(endpoint, MAX_WAIT_MS, timers)
       if (slot === null) return acquire(webhookId, deliveryId)
       endpoint.expected.delete(deliveryId)
       return slot
     },
     health: (webhookId) => (isSlow(endpointOf(webhookId)) ? 'slow' : 'fast'),
+    isStuck(webhookId) {
+      const endpoint = endpointOf(webhookId)
+      return endpoint.hasTimedOut || isBlocked(endpoint) || isHanging(endpoint, runningMs())
+    },
     hasAnswered: (webhookId) => endpointOf(webhookId).hasAnswered,
     limit: (webhookId) => limitOf(endpointOf(webhookId)),
     room: (webhookId, withinMs) => room(endpointOf(webhookId), withinMs),
@@ -267,21 +273,4 @@ export function createEndpoints(options: {
     },
     inUse: () => [...inUse.keys()],
   }
-}
-
-/** Returns the next free slot, in order of the calls; null after MAX_WAIT_MS. */
-function nextSlot({ waiting }: Endpoint, timers: Timers): Promise<Slot | null> {
-  return new Promise((resolve) => {
-    const end = (slot: Slot | null): void => {
-      cancel()
-      waiting.delete(end)
-      resolve(slot)
-    }
-    const cancel = timers.after(MAX_WAIT_MS, () => end(null))
-    waiting.add(end)
-  })
-}
-
-function average(mean: number | null, newest: number): number {
-  return mean === null ? newest : mean + NEWEST_WEIGHT * (newest - mean)
 }

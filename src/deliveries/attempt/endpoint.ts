@@ -1,3 +1,5 @@
+import type { Timers } from '../../timers.ts'
+
 /**
  * The health of an endpoint, the receiving side of a webhook, as far as this process has seen. `slow`: it hangs, it timed
  * out or took longer than a second in the last minute, or its outcomes cannot be recorded. All others are `fast`,
@@ -48,6 +50,8 @@ export function newEndpoint(limit: number) {
     succeededRunningMs: -Infinity,
     /** When it was slow, or timed out, last; -Infinity once it was fast again. */
     slowAtMs: -Infinity,
+    /** The POST that ended last timed out. */
+    hasTimedOut: false,
   }
 }
 
@@ -65,4 +69,29 @@ export function isHanging(
     nowRunningMs - Math.max(oldest.beganRunningMs, succeededRunningMs) >
     Math.max(HANGING_TIMEOUT_MS, HANGING_FACTOR * (averageSuccessMs ?? 0))
   )
+}
+
+/** Weight of the newest POST in the moving averages of durations. */
+const NEWEST_WEIGHT = 0.2
+
+/** Returns the moving average with a further duration. */
+export function average(mean: number | null, newest: number): number {
+  return mean === null ? newest : mean + NEWEST_WEIGHT * (newest - mean)
+}
+
+/** Returns the next free slot, in order of the calls; null after `waitMs`. */
+export function nextSlot(
+  { waiting }: Endpoint,
+  waitMs: number,
+  timers: Pick<Timers, 'after'>,
+): Promise<Slot | null> {
+  return new Promise((resolve) => {
+    const end = (slot: Slot | null): void => {
+      cancel()
+      waiting.delete(end)
+      resolve(slot)
+    }
+    const cancel = timers.after(waitMs, () => end(null))
+    waiting.add(end)
+  })
 }

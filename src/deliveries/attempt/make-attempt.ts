@@ -31,7 +31,7 @@ const MAX_LOST_WORKERS = 5
 
 /**
  * Builds the function that makes every attempt: wait until due → acquire a slot → claim → send → record → report.
- * `onAttempt` is called when an attempt has begun, and whenever its slot may be free.
+ * `onAttempt` is called when an attempt has begun or is deferred, and whenever its slot may be free.
  * Failures of the receiver are returned as data. While the database is unavailable it waits before the POST. After the
  * POST it waits a few seconds until the outcome is recorded; then the attempt ends as `deferred`, and this process keeps
  * the outcome and its lease until the database accepts it: nothing is posted again meanwhile. Throws only for faults of
@@ -48,11 +48,12 @@ export function createAttempt(
     const { webhookId, deliveryId, dueAtMs, maxWaitMs } = request
     if (dueAtMs !== null) await waitUntilDue(clock, { dueAtMs, maxWaitMs }, signals.cancelled)
     const slot = inline?.slot ?? (await slotFor(endpoints, request))
+    const report = (): void => onAttempt({ isInline: inline !== null, webhookId, deliveryId })
     if ('retryAfterMs' in slot) {
       metrics.attemptDeferred()
+      report()
       return { state: 'deferred', delayMs: Math.ceil(slot.retryAfterMs) }
     }
-    const report = (): void => onAttempt({ isInline: inline !== null, webhookId, deliveryId })
     metrics.attemptBegun()
     report()
     try {

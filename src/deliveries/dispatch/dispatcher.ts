@@ -66,7 +66,7 @@ const CHECK_INTERVAL_MS = 250
 const MAX_START_DELAY_MS = 500
 
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
-const ELSEWHERE_INTERVAL_MS = 2_000
+const ELSEWHERE_INTERVAL_MS = 250
 
 export type DispatcherDependencies = Omit<
   InlineAttemptDependencies,
@@ -118,6 +118,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   ]
   let isStopping = false
   let isFollowingOwed = false
+  let isLookingElsewhere = false
 
   /** The one decision who makes the first attempt at a fast endpoint. At a slow one the workflow does. */
   function isInline(): boolean {
@@ -152,6 +153,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       }
     } catch (error) {
       warn('claim', error)
+      // Its answer may have been lost.
+      for (const { deliveryId, owner } of runs) released.add({ deliveryId, owner, hasPosted: false })
     } finally {
       settle()
     }
@@ -196,8 +199,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   async function dropAttemptedElsewhere(): Promise<void> {
+    if (isLookingElsewhere) return
     const attempts = inTemporal.since(ELSEWHERE_INTERVAL_MS)
     if (attempts.length === 0) return
+    isLookingElsewhere = true
     try {
       const found = await rows.findFirstAttempts(attempts.map(({ deliveryId }) => deliveryId))
       for (const { deliveryId, webhookId } of attempts) {
@@ -208,6 +213,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       }
     } catch (error) {
       warn('check', error)
+    } finally {
+      isLookingElsewhere = false
     }
   }
 

@@ -100,8 +100,11 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     return new Promise((resolve) => {
       let free = (): void => {
         free = () => undefined
-        if (isUnknown) unknownInUse--
         resolve()
+        if (!isUnknown) return
+        unknownInUse--
+        // Others that never answered may wait for it.
+        queue.wake()
       }
       const cancel = timers.after(SLOT_RELEASE_DELAY_MS, () => {
         if (slow >= MAX_SLOW) return

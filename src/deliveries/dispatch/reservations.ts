@@ -62,14 +62,16 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
     roomOf,
     forCommit(audiences, count) {
       const inAll = Math.min(count, room())
+      // An event has one delivery of a webhook.
+      const most = Math.min(inAll, audiences.length)
       const addressed = audiences.flatMap(({ webhookId }) => webhookId ?? [])
       const others = audiences.filter(({ webhookId }) => webhookId === null)
       const noted = [...new Set(others.map(({ organisationId, key }) => `${organisationId} ${key}`))]
       const ids = [...addressed, ...noted.flatMap((audience) => [...(webhooksOf.get(audience) ?? [])])]
       const webhooks = [...new Set(ids)].map((webhookId) => {
-        return { webhookId, room: Math.min(inAll, roomOf(webhookId)) }
+        return { webhookId, room: Math.min(most, roomOf(webhookId)) }
       })
-      const defaultRoom = Math.min(inAll, UNKNOWN_ROOM)
+      const defaultRoom = Math.min(most, UNKNOWN_ROOM)
       const listed = webhooks.filter((one) => one.room !== defaultRoom)
       return { rooms: { defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }
     },

@@ -42,8 +42,10 @@ export type WorkflowStarts = {
 /** Delay of all starts after one that found Temporal unavailable. */
 const PAUSE_DELAY_MS = 1_000
 
-/** The pace of starts for slow endpoints, and how many wait for it: less than a row is held for. */
-const SLOW_INTERVAL_MS = 100
+/** The pace of starts for endpoints that hang. */
+const STUCK_INTERVAL_MS = 100
+
+/** Starts for slow endpoints that wait for the pace, which is less than a row is held for, or are in flight. */
 const MAX_SLOW = 16
 
 /** Queued starts of fast endpoints, and of one of them: a few seconds of what a small Temporal takes. */
@@ -80,7 +82,7 @@ export type WorkflowStartDependencies = {
 export function createWorkflowStarts(dependencies: WorkflowStartDependencies): WorkflowStarts {
   const { workflows, endpoints, logger, metrics, timers, inTemporal } = dependencies
   const { shutdown } = dependencies
-  const slowPace = createPace({ intervalMs: SLOW_INTERVAL_MS, timers })
+  const stuckPace = createPace({ intervalMs: STUCK_INTERVAL_MS, timers })
   const retryPace = createPace({ ...RETRY_PACE, timers })
   // Starts that wait for their pace, or are in flight.
   const slow = new Set<Promise<unknown>>()
@@ -124,10 +126,11 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   }
 
   function startPaced(group: Set<Promise<unknown>>, pace: Pace, run: () => Promise<unknown>): void {
-    const started = pace
-      .next(shutdown.stopping)
-      .then(run)
-      .finally(() => group.delete(started))
+    keepIn(group, pace.next(shutdown.stopping).then(run))
+  }
+
+  function keepIn(group: Set<Promise<unknown>>, start: Promise<unknown>): void {
+    const started = start.finally(() => group.delete(started))
     group.add(started)
   }
 
@@ -170,11 +173,13 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       if (isPaused() || !hasRoom) drop(delivery)
       else if (isSlow(webhookId)) {
         inTemporal.add(delivery, true)
-        startPaced(slow, slowPace, () => startHeld(delivery, 'slow'))
+        const startSlow = (): Promise<void> => startHeld(delivery, 'slow')
+        if (endpoints.isStuck(webhookId)) startPaced(slow, stuckPace, startSlow)
+        else keepIn(slow, startSlow())
       } else queue.add(webhookId, delivery)
     },
     addRetry(delivery, next, queueName) {
-      const pace = queueName === 'slow' ? slowPace : retryPace
+      const pace = queueName === 'slow' ? stuckPace : retryPace
       if (isPaused() || retries.size >= MAX_RETRIES || pace.waitMs() > START_HOLD_MS) return
       startPaced(retries, pace, () => start(delivery, next, queueName))
     },

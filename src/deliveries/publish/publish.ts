@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
 import { createBatchedStatement } from '../../db/connection/batched-statement.ts'
 import {
@@ -17,7 +18,6 @@ import {
 import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
 import { countSubscribers } from '../../db/queries/webhooks.ts'
-import { createTtlCache } from '../../ttl-cache.ts'
 
 /** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
 type Published = {
@@ -159,7 +159,7 @@ type FanOut = (event: Pick<NewEvent, 'organisationId' | 'key'>) => Promise<numbe
 /** How long a count is used. Webhooks are created and changed one by one, so few are added meanwhile. */
 const COUNT_TTL_MS = 10_000
 
-/** Above this, expired counts are dropped. */
+/** The count that was used longest ago is forgotten first. */
 const MAX_COUNTS = 10_000
 
 /** An event waits this long for a count. Then it is published as one of unknown size. */
@@ -167,19 +167,26 @@ const COUNT_TIMEOUT_MS = 1_000
 
 /** Builds the function: the webhooks that take a key are counted once per COUNT_TTL_MS while it is published. */
 function createFanOut(dataSource: DataSource): FanOut {
-  const counts = createTtlCache<number>({ ttlMs: COUNT_TTL_MS, maxEntries: MAX_COUNTS })
   const count = createBatchedStatement<{ organisationId: string; key: string }, number>({
     runAll: (audiences) => countSubscribers(dataSource, audiences),
     maxConcurrent: 2,
     maxBatchSize: 100,
     timeoutMs: COUNT_TIMEOUT_MS,
   })
+  const counts = new LRUCache<string, number, { organisationId: string; key: string }>({
+    max: MAX_COUNTS,
+    ttl: COUNT_TTL_MS,
+    // While the database is slow the last count goes on to be used: events of unknown size share no commit.
+    allowStale: true,
+    allowStaleOnFetchRejection: true,
+    noDeleteOnFetchRejection: true,
+    noDeleteOnStaleGet: true,
+    fetchMethod: (_name, _stale, { context }) => count(context),
+  })
   // Where the database is down, the commit that follows says so.
-  const find = (audience: { organisationId: string; key: string }): Promise<{ value: number } | null> =>
-    count(audience).then(
-      (value) => ({ value }),
-      () => null,
+  return ({ organisationId, key }) =>
+    counts.fetch(`${organisationId} ${key}`, { context: { organisationId, key } }).then(
+      (known = Infinity) => known,
+      () => Infinity,
     )
-  return async ({ organisationId, key }) =>
-    (await counts(`${organisationId} ${key}`, () => find({ organisationId, key }))) ?? Infinity
 }

@@ -21,8 +21,9 @@ describe('the reservations of inline attempts', () => {
     for (const label of notes) reservations.note(label)
     const roomsFor = (...audiences: Parameters<typeof reservations.forCommit>[0]) =>
       reservations.forCommit(audiences, 10).rooms.webhooks
-    expect(roomsFor(AUDIENCE, AUDIENCE)).to.deep.equal([{ webhookId: 'paid', room: 7 }])
-    expect(roomsFor({ ...AUDIENCE, webhookId: 'created' })).to.deep.equal([{ webhookId: 'created', room: 7 }])
+    expect(roomsFor(AUDIENCE, AUDIENCE)).to.deep.equal([{ webhookId: 'paid', room: 2 }])
+    const toOne = { ...AUDIENCE, webhookId: 'created' }
+    expect(roomsFor(toOne, toOne)).to.deep.equal([{ webhookId: 'created', room: 2 }])
   })
 
   it('know the thousand webhooks of an organisation that got a delivery last, and not those deleted long ago', () => {
@@ -33,7 +34,7 @@ describe('the reservations of inline attempts', () => {
       note(index)
       note(-1)
     }
-    const { rooms } = reservations.forCommit([AUDIENCE], 5_000)
+    const { rooms } = reservations.forCommit([AUDIENCE, AUDIENCE], 5_000)
     const known = rooms.webhooks.map(({ webhookId }) => webhookId)
     expect(known).to.have.length(1_000)
     expect(known).to.include.members(['webhook -1', 'webhook 1499', 'webhook 501'])
