@@ -78,7 +78,7 @@ export function createCostlyCompiler(): (schema: object) => CheckPayload {
 }
 
 function createAjv(options: Options): Ajv2020 {
-  const ajv = new Ajv2020({ verbose: true, allowUnionTypes: true, ...options })
+  const ajv = new Ajv2020({ verbose: true, allowUnionTypes: true, ownProperties: true, ...options })
   ajvFormats.default(ajv, [...PAYLOAD_FORMATS])
   return ajv
 }

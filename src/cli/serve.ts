@@ -64,6 +64,8 @@ async function runUntilStopped(
     await start({ logger, running, shutdown, end })
     return 0
   } catch (error) {
+    // The signal came while it started, and what it needed has ended.
+    if (shutdown.stopping.aborted) return 0
     reportProblems(await running.stop())
     throw error
   }

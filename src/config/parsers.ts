@@ -21,7 +21,7 @@ export function parseAllowHttp(text: string): AllowHttp {
 
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
     if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
     return value
   }

@@ -1,6 +1,7 @@
 /* How the commands that call the API of a Posthorn read its answers. */
 
-const MAX_ANSWER_BYTES = 64 * 1024
+/** An event to a thousand webhooks is answered with 97 KB. */
+const MAX_ANSWER_BYTES = 256 * 1024
 
 /** Returns a body that is JSON of at most MAX_ANSWER_BYTES, and null for any other. Rejects where the connection breaks. */
 export async function readJson({ body }: Response): Promise<unknown> {

@@ -86,9 +86,12 @@ export function createRelay(dependencies: Dependencies): Relay {
   /** Queues the organisations whose first row is due. Returns whether to go on at once. */
   async function pass(): Promise<boolean> {
     const { lost } = await currentSession()
+    const isFromStart = after === ''
     const limit = MAX_QUEUED_ORGANISATIONS - turns.size()
     const heads = limit > 0 ? await listHeads(dataSource, { after, limit }) : []
     const isLast = heads.length < limit
+    // Another process has published what this one could not.
+    if (isFromStart && isLast && heads.length === 0) isApiDown = false
     after = isLast ? '' : (heads.at(-1)?.organisationId ?? after)
     for (const { organisationId, dueInMs } of heads) if (dueInMs === 0) offer(organisationId)
     const nextDueMs = Math.min(...heads.map(({ dueInMs }) => dueInMs).filter((ms) => ms > 0))
@@ -164,10 +167,10 @@ export function createRelay(dependencies: Dependencies): Relay {
       if (row.isPostponed) return 'done'
       if (stopping.aborted || lost.aborted || performance.now() > untilMs) return 'more'
       const beganAtMs = performance.now()
-      const signal = AbortSignal.any([lost, cutOff])
-      const outcome = await publishRow(organisationId, row, signal)
+      const cuts = [lost, cutOff]
+      const outcome = await untilCutOff(cuts, (signal) => publishRow(organisationId, row, signal))
       // A call that was cut off says nothing about the row, nor about the API.
-      if (outcome.kind !== 'published' && signal.aborted) return 'locked'
+      if (outcome.kind !== 'published' && cuts.some(({ aborted }) => aborted)) return 'locked'
       isApiDown = outcome.kind === 'failed' && outcome.isApiDown
       metrics.rowTried(outcome.kind, performance.now() - beganAtMs)
       const fields = { organisationId, id: row.id, eventKey: row.event }
@@ -222,5 +225,20 @@ export function createRelay(dependencies: Dependencies): Relay {
       await turns.idle()
       await session?.end()
     },
+  }
+}
+
+/** Calls `run` with a signal that aborts when one of `signals` does. `AbortSignal.any` would leave a trace in them for each call. */
+async function untilCutOff<Result>(
+  signals: readonly AbortSignal[],
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const cutting = new AbortController()
+  const cut = (): void => cutting.abort()
+  for (const signal of signals) signal.addEventListener('abort', cut)
+  try {
+    return await run(cutting.signal)
+  } finally {
+    for (const signal of signals) signal.removeEventListener('abort', cut)
   }
 }

@@ -154,11 +154,13 @@ export function createNamespaceGuard(options: NamespaceGuardOptions): NamespaceG
   let latest: Promise<void> = Promise.resolve()
 
   async function check({ connection, client }: Link, isRefused: boolean): Promise<void> {
-    const id = await readNamespaceId(connection, namespace).catch((error: unknown) => {
+    const found = await readNamespaceId(connection, namespace).catch((error: unknown) => {
       // Temporal answers: the namespace does not exist.
       if (!isTemporalUnavailable(error)) isComplete = false
       throw error
     })
+    // Without the right to read it, it is the one that was known.
+    const id = found === '' ? (knownId ?? '') : found
     const isKnown = isComplete && id === knownId && !isRefused
     if (isKnown && performance.now() - checkedAtMs < SETUP_INTERVAL_MS) return
     if (knownId !== null && id !== knownId) {

@@ -22,7 +22,7 @@ export function keyChecks(config: Partial<Config>, access: DatabaseAccess): Chec
       failure: 'settings.invalid',
       run: ({ operatorKeys }) => {
         const names = operatorKeys.map(({ name, scopes }) => `${name} (${scopes.join(', ')})`)
-        const seen = names.length === 0 ? 'none, so there is no operator API' : names.join('; ')
+        const seen = names.length === 0 ? 'none here: without any there is no operator API' : names.join('; ')
         return Promise.resolve([ok('keys.operator', seen)])
       },
     }),

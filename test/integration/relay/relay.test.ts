@@ -106,6 +106,21 @@ describe('posthorn relay', () => {
     })
   })
 
+  it('publishes a row once to as many webhooks as an organisation may have', async () => {
+    const [{ id: webhookId } = { id: '' }] = await suite.database.dataSource.query<{ id: string }[]>(
+      'SELECT gen_random_uuid() AS id',
+    )
+    const deliveries = Array.from({ length: 1_000 }, () => ({ id: webhookId, webhookId }))
+    await startWithStub((_index, _post, response) => {
+      response.writeHead(202, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ id: webhookId, deliveries }))
+      return null
+    })
+    await outbox.insert({ organisation_id: organisationId })
+    await untilEmpty()
+    expect(stub!.posts).to.have.length(1)
+  })
+
   it('publishes a row once whose answer was lost', async () => {
     const publishRow = toApi()
     let tries = 0
