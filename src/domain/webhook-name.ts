@@ -4,7 +4,7 @@ import { mayChangeWebhook, type Grants, type PermissionFor } from './permissions
 /** The part of a webhook's URL that is shown to every member. `isWhole`: nothing of path and query is left out. */
 type ShownUrl = { scheme: string; host: string; path: string; isWhole: boolean }
 
-/** A longer host name is cut at its start: its end identifies the owner. */
+/** In a name a longer host is cut at its start: its end identifies the owner. */
 const MAX_HOST_LENGTH = 80
 
 /** A segment this short is no secret. */
@@ -25,9 +25,10 @@ const SHORT_ID_LENGTH = 6
  * password, query or fragment.
  */
 export function nameWebhook(url: string, webhookId: string): string {
-  const { host, path, isWhole } = shownUrl(url)
+  const { host: whole, path, isWhole } = shownUrl(url)
+  const host = whole.length <= MAX_HOST_LENGTH ? whole : `…${whole.slice(1 - MAX_HOST_LENGTH)}`
   const name = `${host}${path}`
-  return isWhole ? name : `${name} (${webhookId.slice(-SHORT_ID_LENGTH)})`
+  return isWhole && host === whole ? name : `${name} (${webhookId.slice(-SHORT_ID_LENGTH)})`
 }
 
 /** Returns a webhook's URL as `reader` sees it: shortened for members that may not change the webhook. */
@@ -52,10 +53,9 @@ export function shortenUrl(url: string): string {
 function shownUrl(url: string): ShownUrl {
   const parsed = parseUrl(url)
   if (parsed === null) return { scheme: 'https:', host: 'an unknown host', path: '', isWhole: false }
-  const { protocol: scheme, host: whole, pathname, search } = parsed
-  const host = whole.length <= MAX_HOST_LENGTH ? whole : `…${whole.slice(1 - MAX_HOST_LENGTH)}`
+  const { protocol: scheme, host, pathname, search } = parsed
   const path = shortenPath(pathname)
-  return { scheme, host, path, isWhole: host === whole && path === withoutRoot(pathname) && search === '' }
+  return { scheme, host, path, isWhole: path === withoutRoot(pathname) && search === '' }
 }
 
 function shortenPath(pathname: string): string {

@@ -32,7 +32,7 @@ export type EvaluationInputs = {
   live: boolean
   waiting: number
   failed: number
-  /** Failures since the last success, of this incident; null when the latest attempt succeeded. */
+  /** Failures since the last success, of this incident; null when the latest attempt succeeded, or nothing is unresolved. */
   streak: Streak | null
   lastFailure: Pick<Exclude<AttemptOutcome, { state: 'deferred' }>, 'failureCode' | 'statusCode'> & {
     error: string | null
@@ -42,7 +42,8 @@ export type EvaluationInputs = {
 /**
  * Each part is read from an index made for it. A streak begins with the first failure after the last success, in the
  * order in which attempts began, and counts from its end; never before the incident, since failures that were resolved
- * without a success belong to an earlier one, nor before the webhook was switched on again.
+ * without a success belong to an earlier one, nor before the webhook was switched on again. The last success is a value
+ * before the failures are read: joined to them it would have all older ones read too.
  */
 export async function findEvaluationInputs(
   db: Db,
@@ -50,13 +51,13 @@ export async function findEvaluationInputs(
 ): Promise<EvaluationInputs> {
   const { organisationId, webhookId, openedAt, resumedAt } = incident
   const { sinceMs, forMs, lastFailure, ...inputs } = await sql(
-    `WITH success AS (
-       SELECT max(started_at) AS at FROM attempt WHERE webhook_id = :webhookId AND outcome = 'succeeded'
-     ), first_failure AS (
+    `WITH first_failure AS (
        SELECT greatest(started_at + duration_ms * interval '1 ms', :openedAt::timestamptz) AS at
-         FROM attempt, success
-        WHERE webhook_id = :webhookId AND outcome = 'failed'
-          AND started_at > greatest(success.at, :resumedAt::timestamptz, '-infinity')
+         FROM attempt
+        WHERE webhook_id = :webhookId AND outcome = 'failed' AND has_unresolved(:webhookId::uuid)
+          AND started_at > greatest((SELECT max(started_at) FROM attempt
+                                      WHERE webhook_id = :webhookId AND outcome = 'succeeded'),
+                                    :resumedAt::timestamptz, '-infinity')
         ORDER BY started_at LIMIT 1
      ), last_failure AS (
        SELECT failure_code, status_code, error FROM attempt

@@ -5,6 +5,7 @@ import {
   openIncident,
   resumeIncident,
 } from '../../../src/db/queries/incident-lifecycle.ts'
+import { findEvaluationInputs, findIncident } from '../../../src/db/queries/due-notifications.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
@@ -103,11 +104,22 @@ describe('what closes an incident', () => {
     for (const [what, ms] of Object.entries(found!)) expect(ms, what).to.be.at.least(0)
   })
 
-  it('narrowing the subscription does not', async () => {
+  it('narrowing the subscription does not, but what is left fails no more', async () => {
     await webhook.publishFailing(2)
+    const streak = async () => {
+      const [{ id, organisationId } = { id: '', organisationId: '' }] = await database.dataSource.query<
+        { id: string; organisationId: string }[]
+      >('SELECT id, organisation_id AS "organisationId" FROM incident WHERE webhook_id = $1', [
+        webhook.webhookId,
+      ])
+      const incident = await findIncident(database.dataSource, organisationId, id)
+      return (await findEvaluationInputs(database.dataSource, incident!)).streak
+    }
+    expect(await streak()).not.to.equal(null)
     await request('PATCH', '', { subscribedEventKeys: ['invoice:paid'] })
     expect(await webhook.states()).to.deep.equal({ stopped: 2 })
     expect(await incidents()).to.deep.equal([true])
+    expect(await streak()).to.equal(null)
   })
 
   it('a first attempt that succeeds does, once nothing is unresolved', async () => {

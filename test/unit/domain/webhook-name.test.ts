@@ -56,6 +56,8 @@ describe('shortenUrl', () => {
       'https://hooks.example.com:8443/services/T0…',
     )
     expect(shortenUrl('http://127.0.0.1:3000/?token=secret')).to.equal('http://127.0.0.1:3000/')
+    const long = `https://${'a.'.repeat(60)}example.com/`
+    expect(shortenUrl(long)).to.equal(long)
   })
 
   it('reveals at most two characters of a possible credential', () => {

@@ -86,7 +86,15 @@ async function start(session) {
       showAddressed(started)
     },
     async signOut() {
-      await api.signOut().catch(() => undefined)
+      try {
+        await api.signOut()
+      } catch (error) {
+        const hasEnded = error instanceof ApiProblem && error.problem.status === 401
+        if (!hasEnded) {
+          started.showMessage(`You are still signed in. ${reasonOf(error)}`)
+          return
+        }
+      }
       tabs.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')
     },

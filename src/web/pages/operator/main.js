@@ -75,7 +75,15 @@ function start(session) {
 }
 
 async function signOut() {
-  await call('DELETE', SESSION).catch(() => undefined)
+  try {
+    await call('DELETE', SESSION)
+  } catch (error) {
+    const hasEnded = error instanceof ApiProblem && error.problem.status === 401
+    if (!hasEnded) {
+      screen.parts.showMessage(`You are still signed in. ${reasonOf(error)}`)
+      return
+    }
+  }
   showSignIn('You are signed out.')
 }
 

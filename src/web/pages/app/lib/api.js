@@ -157,8 +157,8 @@ export function createApi(organisationId, onSignedOut) {
     overview: () => get(`${webhooks}/overview`),
     /** @type {() => Promise<{ data: EventKey[] }>} */
     eventKeys: () => get('/api/event-keys'),
-    /** @type {(body: WebhookBody) => Promise<{ id: string, signingSecret: string }>} */
-    create: (body) => post(webhooks, body, crypto.randomUUID()),
+    /** @type {(body: WebhookBody, idempotencyKey: string) => Promise<{ id: string, signingSecret: string }>} */
+    create: (body, idempotencyKey) => post(webhooks, body, idempotencyKey),
     /** @type {(id: string, body: WebhookBody) => Promise<string>} */
     change: (id, body) => ask('PATCH', one(id), { body }),
     /** @type {(id: string) => Promise<string>} */

@@ -1,6 +1,7 @@
 /** @import { App, Session } from '../types.d.ts' */
 
 export const MANAGE = 'webhook:manage'
+export const READ = 'webhook:read'
 export const WILDCARD = '*'
 
 /**

@@ -16,13 +16,22 @@ const OVERDUE_AFTER = 15 * SECOND_MS
  * @param {string} timeZone
  */
 export function createTimes(timeZone) {
-  const full = formatter(undefined, timeZone, {
+  const toTheSecond = /** @type {const} */ ({
     day: 'numeric',
     month: 'short',
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
   })
+  const ofThisYear = formatter(undefined, timeZone, toTheSecond)
+  const ofAnother = formatter(undefined, timeZone, { ...toTheSecond, year: 'numeric' })
+  /** The text itself where it is no time, as in a damaged link. @param {string} iso */
+  const inFull = (iso) => {
+    const date = new Date(iso)
+    if (Number.isNaN(date.getTime())) return iso
+    const isThisYear = date.getUTCFullYear() === new Date().getUTCFullYear()
+    return (isThisYear ? ofThisYear : ofAnother).format(date)
+  }
   const hour = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit' })
   const clock = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
   const day = formatter(undefined, timeZone, { day: 'numeric', month: 'short' })
@@ -36,11 +45,11 @@ export function createTimes(timeZone) {
   return {
     timeZone,
     /**
-     * `14 Mar, 09:26:53`
+     * `14 Mar, 09:26:53`, with the year unless it is this one
      * @param {string} iso
      * @returns {Template}
      */
-    at: (iso) => element(iso, full.format(new Date(iso))),
+    at: (iso) => element(iso, inFull(iso)),
     /**
      * `5 minutes ago`, and the time itself beyond a day.
      * @param {string} iso
@@ -48,7 +57,7 @@ export function createTimes(timeZone) {
      */
     ago(iso) {
       const age = Date.now() - Date.parse(iso)
-      return element(iso, age > DAY_MS ? full.format(new Date(iso)) : agoInWords(age))
+      return element(iso, age > DAY_MS ? inFull(iso) : agoInWords(age))
     },
     /**
      * `in 4:59`, to the second; `overdue for 3 minutes` after it.

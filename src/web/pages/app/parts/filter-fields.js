@@ -1,4 +1,4 @@
-import { html, nothing } from '../lib/html.js'
+import { html, live, nothing } from '../lib/html.js'
 import { HOUR_MS } from '../lib/times.js'
 import { toInstant, toLocalTime } from '../lib/zoned-time.js'
 
@@ -97,7 +97,7 @@ export function selectField(label, value, options, choose, className = 'field') 
   return html`<label class=${className}
     >${label}
     <select @change=${change}>
-      ${options.map(([name = '', words = name]) => html`<option value=${name} ?selected=${name === value}>${words}</option>`)}
+      ${options.map(([name = '', words = name]) => html`<option value=${name} .selected=${live(name === value)}>${words}</option>`)}
     </select></label
   >`
 }

@@ -1,5 +1,6 @@
 import { html, nothing } from '../lib/html.js'
 import { deliveryLink, placeLink } from '../lib/links.js'
+import { may, READ } from '../lib/permissions.js'
 import { poll } from '../lib/poll.js'
 import { plural } from '../lib/times.js'
 import { createPayload } from '../parts/payload.js'
@@ -29,7 +30,8 @@ export function createEventView(app, eventId) {
     async () => {
       const isFirst = event === null
       event = await app.api.event(eventId)
-      if (isFirst || app.webhooks === null) app.webhooks = (await app.api.overview()).data
+      if (may(app.session, READ) && (isFirst || app.webhooks === null))
+        app.webhooks = (await app.api.overview()).data
     },
     EVERY_MS,
   )

@@ -43,6 +43,13 @@ export function openWebhookForm(app, webhook, onSaved) {
   const correctedKeys = ({ target }) => {
     if (/** @type {HTMLInputElement} */ (target).type === 'checkbox') corrected('subscribedEventKeys')()
   }
+  let sent = { text: '', key: '' }
+  /** The same for a repeat, so that a lost answer leads to no second webhook. @param {object} body */
+  const keyOf = (body) => {
+    const text = JSON.stringify(body)
+    if (text !== sent.text) sent = { text, key: crypto.randomUUID() }
+    return sent.key
+  }
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     event.preventDefault()
@@ -56,7 +63,7 @@ export function openWebhookForm(app, webhook, onSaved) {
       description: field('description').value.trim(),
     }
     await task.run(async () => {
-      const id = webhook === null ? (await app.api.create(body)).id : webhook.id
+      const id = webhook === null ? (await app.api.create(body, keyOf(body))).id : webhook.id
       if (webhook !== null) await app.api.change(webhook.id, changesOf(body, webhook))
       app.closeDialog()
       app.showMessage(webhook === null ? 'Webhook created.' : 'Changes saved.')
