@@ -72,6 +72,9 @@ function start(session) {
   }
   signedIn = session
   screen.show(createOperatorView(app))
+  addEventListener('popstate', () => {
+    if (signedIn === session) screen.show(createOperatorView(app))
+  })
 }
 
 async function signOut() {
