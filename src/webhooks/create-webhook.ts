@@ -63,8 +63,7 @@ export async function createWebhook(
 /** Throws 409 at the limit, 404 while the organisation is being erased. The lock lasts until the transaction ends, so concurrent requests count one by one. */
 async function requireRoom(db: Db, organisationId: string, max: number): Promise<void> {
   await requireOrganisation(db, organisationId)
-  const [count = 0] = await countWebhooks(db, [organisationId])
-  if (count < max) return
+  if ((await countWebhooks(db, organisationId)) < max) return
   throw new ProblemError('too_many_webhooks', {
     detail: `An organisation may have at most ${max} webhooks. Delete one first.`,
   })

@@ -4,7 +4,6 @@ import { createWebhookRow } from '../helpers/database/factories.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useStage } from '../helpers/processes/stage.ts'
 import { createWebhookOwner } from '../helpers/processes/webhook-owner.ts'
-import { percentile } from '../helpers/percentile.ts'
 
 const HANGING = 60
 const EVENTS = 8
@@ -50,8 +49,7 @@ describe('an API and a worker as separate processes, with 60 endpoints that hang
     await eventually(() => expect([...posts().keys()]).to.include.members([...publishedAt.keys()]))
     const found = posts()
     const late = [...publishedAt].map(([deliveryId, atMs]) => found.get(deliveryId)! - atMs)
-    expect(percentile(late, 0.9)).to.be.at.most(AT_MOST_MS)
-    expect(Math.max(...late)).to.be.at.most(4 * AT_MOST_MS)
+    expect(Math.max(...late)).to.be.at.most(AT_MOST_MS)
     await victim.close()
   })
 })

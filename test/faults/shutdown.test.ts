@@ -91,7 +91,7 @@ describe('the shutdown of a process', () => {
       await load(posthorn)
       const { tookMs, ...ended } = await end(posthorn)
       expect(ended).to.deep.equal({ code: 0, begun: 0, arrived: 0 })
-      expect(tookMs).to.be.below(GRACE_MS + 9_000)
+      expect(tookMs).to.be.below(GRACE_MS + 5_000)
       stage.answerWith(() => 200)
       await stage.start({ env })
       await allDelivered()
@@ -108,7 +108,7 @@ describe('the shutdown of a process', () => {
     await load(posthorn, HANGING.events)
     const { tookMs, ...ended } = await end(posthorn)
     expect(ended).to.deep.equal({ code: 0, begun: 0, arrived: 0 })
-    expect(tookMs).to.be.within(1_500, 11_000)
+    expect(tookMs).to.be.within(1_500, 7_000)
     stage.answerWith(() => 200)
     await stage.start({ env })
     await allDelivered(HANGING.events * HANGING.webhooks)
@@ -128,7 +128,7 @@ describe('the shutdown of a process', () => {
       await eventually(() => expect(stage.receiver.posts).to.have.length(WEBHOOKS))
       proxy.fallSilent('all')
       const { tookMs } = await end(posthorn)
-      expect(tookMs).to.be.below(10_500)
+      expect(tookMs).to.be.below(6_500)
     } finally {
       await proxy.close()
     }

@@ -30,15 +30,9 @@ export function listWebhooks(db: Db, organisationId: string): Promise<WebhookRow
   return db.getRepository(Webhook).find({ select: SHOWN, where: notDeleted(organisationId), order })
 }
 
-/** Counts the webhooks of each organisation, enabled or not, in their order. */
-export async function countWebhooks(db: Db, organisationIds: readonly string[]): Promise<number[]> {
-  const rows = await sql(
-    `SELECT organisation_id AS "organisationId", count(*)::int AS count FROM webhook
-      WHERE deleted_at IS NULL AND organisation_id = ANY(:organisationIds) GROUP BY organisation_id`,
-    { organisationIds },
-  ).rows<{ organisationId: string; count: number }>(db)
-  const counts = new Map(rows.map(({ organisationId, count }) => [organisationId, count]))
-  return organisationIds.map((organisationId) => counts.get(organisationId) ?? 0)
+/** Counts the webhooks of the organisation, enabled or not. */
+export function countWebhooks(db: Db, organisationId: string): Promise<number> {
+  return db.getRepository(Webhook).countBy(notDeleted(organisationId))
 }
 
 /** Counts the webhooks that take an event of each organisation and key, in their order. */

@@ -12,19 +12,19 @@ const SESSION = '/api/operator/session'
 
 const times = createTimes(Intl.DateTimeFormat().resolvedOptions().timeZone)
 
-/** @type {OperatorSession | null} */
-let signedIn = null
+/** @type {OperatorApp | null} */
+let app = null
 
 const screen = createScreen('Operator', (view) =>
-  signedIn === null
+  app === null
     ? view.render()
     : renderFrame(
         {
           home: '/operator',
           places: html`<a href="/operator" aria-current="page">Operator</a>`,
-          who: signedIn.name,
+          who: app.session.name,
           of: 'operator key',
-          label: `Operator key ${signedIn.name}`,
+          label: `Operator key ${app.session.name}`,
           signOut,
           timeZone: times.timeZone,
         },
@@ -48,14 +48,14 @@ function showSignIn(reason = '') {
     start(session)
     return Promise.resolve()
   }
-  signedIn = null
+  app = null
   screen.show(createSignIn(WITH_OPERATOR_KEY, { update: screen.parts.update, reason, onSignedIn }))
 }
 
 /** @param {OperatorSession} session */
 function start(session) {
   /** @type {OperatorApp} */
-  const app = {
+  const started = {
     session,
     times,
     ...screen.parts,
@@ -63,19 +63,20 @@ function start(session) {
       const text = await call(method, path, body === undefined ? {} : { body }).catch(
         (/** @type {unknown} */ error) => {
           const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-          if (hasEnded && signedIn === session) showSignIn('Your session has ended. Sign in again.')
+          if (hasEnded && app === started) showSignIn('Your session has ended. Sign in again.')
           throw error
         },
       )
       return parsed(text)
     },
   }
-  signedIn = session
-  screen.show(createOperatorView(app))
-  addEventListener('popstate', () => {
-    if (signedIn === session) screen.show(createOperatorView(app))
-  })
+  app = started
+  screen.show(createOperatorView(started))
 }
+
+addEventListener('popstate', () => {
+  if (app !== null) screen.show(createOperatorView(app))
+})
 
 async function signOut() {
   try {
