@@ -89,11 +89,8 @@ async function start(session) {
       try {
         await api.signOut()
       } catch (error) {
-        const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-        if (!hasEnded) {
-          started.showMessage(`You are still signed in. ${reasonOf(error)}`)
-          return
-        }
+        started.showMessage(`You are still signed in. ${reasonOf(error)}`)
+        return
       }
       tabs.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')

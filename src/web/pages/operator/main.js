@@ -1,4 +1,4 @@
-import { ApiProblem, call, currentSession, parsed } from '../app/lib/api.js'
+import { ApiProblem, call, currentSession, endSession, parsed } from '../app/lib/api.js'
 import { html } from '../app/lib/html.js'
 import { createTimes } from '../app/lib/times.js'
 import { createScreen, reasonOf, renderFrame } from '../app/parts/screen.js'
@@ -80,13 +80,10 @@ addEventListener('popstate', () => {
 
 async function signOut() {
   try {
-    await call('DELETE', SESSION)
+    await endSession(SESSION)
   } catch (error) {
-    const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-    if (!hasEnded) {
-      screen.parts.showMessage(`You are still signed in. ${reasonOf(error)}`)
-      return
-    }
+    screen.parts.showMessage(`You are still signed in. ${reasonOf(error)}`)
+    return
   }
   showSignIn('You are signed out.')
 }

@@ -92,6 +92,19 @@ export async function openPortalLink(token, replace) {
 }
 
 /**
+ * Ends the session of this browser. Throws where it may go on.
+ * @param {string} [path]
+ */
+export async function endSession(path = '/api/session') {
+  try {
+    await call('DELETE', path)
+  } catch (error) {
+    // It had ended before.
+    if (!(error instanceof ApiProblem) || error.problem.status !== 401) throw error
+  }
+}
+
+/**
  * @template [S=Session]
  * @param {string} [path] of the session
  * @returns {Promise<S | null>} null without a session
@@ -211,7 +224,7 @@ export function createApi(organisationId, onSignedOut) {
     replays: (id) => get(`${one(id)}/replays`),
     /** @type {(id: string, jobId: string) => Promise<string>} */
     cancelReplay: (id, jobId) => ask('DELETE', pathOf(`${one(id)}/replays`, jobId)),
-    signOut: () => call('DELETE', '/api/session'),
+    signOut: () => endSession(),
     /** @type {(query: Query) => Promise<Page<EventSummary>>} */
     events: (query) => get(events, query),
     eventLines: (/** @type {Query} */ query) => lines(events, query),
