@@ -28,14 +28,10 @@ const SILENCE_TIMEOUT_MS = 45_000
 /** Until the server names another delay. */
 const DEFAULT_RETRY_MS = 3_000
 
-const MAX_KNOWN_IDS = 10_000
-
 /** How far the stream was read. */
 type Progress = {
   organisationId: string | null
   lastEventId: string | null
-  /** Events that were taken. The server repeats none, but a repeat would be a POST. */
-  knownIds: Set<string>
   retryMs: number
   /** Connections in a row that gave nothing. */
   failures: number
@@ -53,7 +49,6 @@ export async function followEvents(
   const progress: Progress = {
     organisationId: options.organisationId,
     lastEventId: null,
-    knownIds: new Set(),
     retryMs: DEFAULT_RETRY_MS,
     failures: 0,
   }
@@ -96,7 +91,7 @@ async function readOnce(
       const { id, event: key, data } = event
       if (key === 'gap') listener.onNote(describeGap(progress))
       else if (key === 'payload_erased') listener.onNote(`The payload of event ${id} is erased.`)
-      else if (key !== 'position' && id !== undefined && key !== undefined && isNew(progress, id))
+      else if (key !== 'position' && id !== undefined && key !== undefined)
         await listener.onEvent({ id, key, data })
       progress.lastEventId = id ?? progress.lastEventId
       hearOfServer()
@@ -129,16 +124,6 @@ async function openStream(
   )
   if (body === null) throw new UnavailableError('The stream ended.')
   return body.pipeThrough(new TextDecoderStream())
-}
-
-/** True for an event that was not taken before; from then on it was. */
-function isNew({ knownIds }: Progress, id: string): boolean {
-  if (knownIds.has(id)) return false
-  knownIds.add(id)
-  // The set keeps the order in which ids were added.
-  const [oldest] = knownIds
-  if (knownIds.size > MAX_KNOWN_IDS && oldest !== undefined) knownIds.delete(oldest)
-  return true
 }
 
 function describeGap({ lastEventId }: Progress): string {
