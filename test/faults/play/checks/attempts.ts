@@ -136,8 +136,10 @@ function contradiction(
   if (state !== 'completed' && !wasPaused && !mayBeUnrecorded)
     return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')
-  // The sender had hung up by then: the receiver read the POST late.
-  if (failed === undefined || failed.endedAt <= post.endedAt!) return null
+  // The sender's time was over by then: the receiver read the POST late.
+  const isLate = (end: number): boolean => end <= post.endedAt!
+  if (failed === undefined || isLate(failed.endedAt) || isLate(failed.startedAt + attemptTimeoutMs))
+    return null
   const isOfAnother = numbered.some(({ number, recordedAt }) => recordedAt !== null && number === post.number)
   if (wasPaused && isOfAnother) return null
   return `was confirmed, but attempt ${failed.number} is recorded as ${failed.failureCode}`
