@@ -12,7 +12,7 @@ export type AttemptTrigger = 'schedule' | 'retry'
 export const FAILURE_TEXTS = {
   http_status: {
     cause: 'The endpoint answered with another status than 2xx.',
-    cure: 'Look the request up in the log of the endpoint by its X-Webhook-Event-ID, correct what refused it, and answer 2xx as soon as the event is stored.',
+    cure: 'Look the request up in the log of the endpoint by its X-Webhook-Event-ID, correct what refused it, and answer 2xx as soon as the event is stored. A redirect is not followed: change the URL of the webhook.',
   },
   timeout: {
     cause: 'The endpoint did not answer in time: within 15 seconds, unless the operator sets another limit.',

@@ -21,6 +21,11 @@ export async function runProgram(
     note: (text) => void process.stderr.write(`${text}\n`),
   }
 
+  // The reader of a pipe may be gone, such as `head`: the rest of the output is for none.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+
   async function main(): Promise<number> {
     if (argv.length === 0) {
       output.note(programHelp(commands))

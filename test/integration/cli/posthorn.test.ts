@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import pg from 'pg'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
@@ -62,6 +65,15 @@ describe('posthorn', () => {
     expect(JSON.parse(stdout)).to.deep.equal(
       JSON.parse(JSON.stringify(openApiDocument(routes, builtInCatalogue))),
     )
+  })
+
+  it('ends quietly where the reader of its output is gone', async () => {
+    const child = spawn(process.execPath, [testServers().posthorn, 'openapi'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    child.stdout.destroy()
+    const [stderr] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    expect({ code: child.exitCode, stderr }).to.deep.equal({ code: 0, stderr: '' })
   })
 
   it('lists its commands, with exit code 2 where none is given', async () => {
