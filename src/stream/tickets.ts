@@ -3,7 +3,7 @@ import { hashCredential, newToken } from '../credentials.ts'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { KnownCredentials } from '../accounts/caller-lookup.ts'
 import { insertStreamTicket, takeStreamTicket } from '../db/queries/one-use-tokens.ts'
-import { unauthenticated } from '../problem-error.ts'
+import { ProblemError, unauthenticated } from '../problem-error.ts'
 
 /** Long enough to open a stream, too short to be of use to a reader of a log. */
 const TICKET_TTL_SECONDS = 30
@@ -30,9 +30,12 @@ export async function issueTicket(
   return { ticket, expiresAt }
 }
 
-/** Uses a ticket up and returns the caller it was issued to. Throws the 401 of an invalid key. */
+/** Uses a ticket up and returns the caller it was issued to. Throws 401 where it is not valid. */
 export async function redeemTicket(dataSource: DataSource, ticket: string): Promise<KeyCaller> {
   const caller = await takeStreamTicket(dataSource, hashCredential(ticket))
-  if (caller === null) throw unauthenticated()
+  if (caller === null)
+    throw new ProblemError('unauthenticated', {
+      detail: 'The ticket is unknown, used or expired. Request another one.',
+    })
   return caller
 }

@@ -88,7 +88,11 @@ describe('POST /events/stream-tickets', () => {
     const tries = Array.from({ length: 8 }, (_, index) => redeem(value, '', index % 2 === 0 ? api : other))
     const statuses = await Promise.all(tries)
     expect(statuses.sort()).to.deep.equal([200, ...Array.from({ length: 7 }, () => 401)])
-    expect(await redeem(value)).to.equal(401)
+    const { status, json } = await api.call('GET', `${pathOf()}?ticket=${value}`)
+    expect({ status, detail: (json as { detail: string }).detail }).to.deep.equal({
+      status: 401,
+      detail: 'The ticket is unknown, used or expired. Request another one.',
+    })
   })
 
   it('has the rights of the key that requested it, and no others', async () => {
