@@ -27,9 +27,7 @@ export type StreamOptions = {
   /** Returns the id that stands for a position. */
   seal: (position: StreamPosition) => string
   /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
-  readPage(range: { after: number; upTo: number }, signal: AbortSignal): Promise<EventPage>
-  /** A page with fewer events is the last one. */
-  pageSize: number
+  readPage(range: { after: number; upTo: number; maxBytes: number }, signal: AbortSignal): Promise<EventPage>
   /** How long a client may leave its buffer unread. */
   stallMs: number
   onSent(): void
@@ -37,8 +35,11 @@ export type StreamOptions = {
   onClosed(reason: StreamEnd, events: number): void
 }
 
-/** Bytes buffered for one client, besides the buffers of its connection, and exceeded by at most an event. */
-const MAX_BUFFERED_BYTES = 256 * 1024
+/**
+ * Bytes buffered for one client when a page is read for it, besides the buffers of its connection, and bytes of the page:
+ * 256 KiB together, exceeded by at most an event.
+ */
+const MAX_BUFFERED_BYTES = 128 * 1024
 
 /** Reconnection delay of clients; spread when a stopping process ends all streams at once. */
 const RETRY_DELAY_MS = 3_000
@@ -138,7 +139,7 @@ export function createStream(options: StreamOptions): EventStream {
   }
 
   async function readNext(upTo: StreamPosition): Promise<void> {
-    const range = { after: position.sequence, upTo: upTo.sequence }
+    const range = { after: position.sequence, upTo: upTo.sequence, maxBytes: MAX_BUFFERED_BYTES }
     const page = await options.readPage(range, closed.signal)
     if (ending !== null || output.destroyed) return
     if (page.horizon > position.sequence) {
@@ -146,13 +147,8 @@ export function createStream(options: StreamOptions): EventStream {
       sendGap()
       return
     }
-    for (const event of page.events) {
-      send(event, eventFrame(event))
-      position = { ...upTo, sequence: event.sequence }
-      // The rest of the page is read again when there is room.
-      if (isFull()) return
-    }
-    if (page.events.length < options.pageSize) position = upTo
+    for (const event of page.events) send(event, eventFrame(event))
+    position = { ...upTo, sequence: page.upTo }
   }
 
   push(retryFrame(RETRY_DELAY_MS))

@@ -41,8 +41,9 @@ export type StreamTimes = { beatMs: number; rightsMs: number; stallMs: number }
 
 const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
 
-/** Events in one query for a stream that is behind, and such queries in flight at once. */
+/** Events in one query for a stream that is behind, numbers that it passes over, and such queries in flight at once. */
 const PAGE_SIZE = 100
+const MAX_PAGE_RANGE = 50_000
 const MAX_CONCURRENT_READS = 4
 
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
@@ -122,11 +123,12 @@ export function createStreams(dependencies: {
       start: from,
       feed,
       seal: (position) => positions.seal(organisationId, position),
-      readPage(range, signal) {
-        const page = () => readEventPage(dataSource, organisationId, { ...range, keys, limit: PAGE_SIZE })
-        return retryWhileUnavailable(() => readLimit(page), signal)
+      readPage({ after, maxBytes, ...range }, signal) {
+        const upTo = Math.min(range.upTo, after + MAX_PAGE_RANGE)
+        const page = { after, upTo, keys, limit: PAGE_SIZE, maxBytes }
+        const read = () => readEventPage(dataSource, organisationId, page)
+        return retryWhileUnavailable(() => readLimit(read), signal)
       },
-      pageSize: PAGE_SIZE,
       stallMs,
       onSent: () => metrics.streamSent(),
       onFault: (error) => logger.error({ event: 'stream.failed', requestId, err: error }),

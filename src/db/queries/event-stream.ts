@@ -49,30 +49,39 @@ export function readEvents(
   ).rows(db)
 }
 
-/** `horizon`: retention may have deleted events up to this number. */
-export type EventPage = { horizon: number; events: StreamedEvent[] }
+/** `horizon`: retention may have deleted events up to this number. `upTo`: the page holds all events up to this number. */
+export type EventPage = { horizon: number; upTo: number; events: StreamedEvent[] }
 
-/** The first `limit` events of one organisation in a range that have one of `keys`, and its horizon at that instant. */
+/**
+ * The first `limit` events of one organisation in a range that have one of `keys`, and its horizon at that instant. The
+ * last event is the one whose body reaches `maxBytes` together with the others.
+ */
 export async function readEventPage(
   db: Db,
   organisationId: string,
-  { after, upTo, keys, limit }: { after: number; upTo: number; keys: string[]; limit: number },
+  range: { after: number; upTo: number; keys: string[]; limit: number; maxBytes: number },
 ): Promise<EventPage> {
   const found = await sql(
     `SELECT coalesce(h.sequence, 0)::float8 AS horizon, e.* FROM
        (SELECT (SELECT sequence FROM event_horizon WHERE organisation_id = :organisationId) AS sequence) h
-       LEFT JOIN LATERAL (
-         SELECT ${EVENT_COLUMNS} FROM event
-          WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo AND key = ANY(:keys::text[])
-            AND NOT is_test ORDER BY event.sequence LIMIT :limit
-       ) e ON true
+       LEFT JOIN (
+         SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY sequence), 0)::float8 AS bytes FROM (
+           SELECT ${EVENT_COLUMNS} FROM event
+            WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo
+              AND key = ANY(:keys::text[]) AND NOT is_test ORDER BY event.sequence LIMIT :limit
+         ) page
+       ) e ON e.bytes - coalesce(octet_length(e.body), 0) < :maxBytes
       ORDER BY e.sequence`,
-    { organisationId, after, upTo, keys, limit },
-  ).rows<StreamedEvent & { horizon: number }>(db)
+    { organisationId, ...range },
+  ).rows<StreamedEvent & { horizon: number; bytes: number | null }>(db)
+  // Where there is no event, its columns are null in the one row that there is.
+  const events = found.filter(({ id }) => (id as string | null) !== null)
+  const last = found.at(-1)
+  const isFull = events.length === range.limit || (last?.bytes ?? 0) >= range.maxBytes
   return {
-    horizon: found[0]?.horizon ?? 0,
-    // Where there is no event, its columns are null in the one row that there is.
-    events: found.filter(({ id }) => (id as string | null) !== null),
+    horizon: last?.horizon ?? 0,
+    upTo: isFull && last !== undefined ? last.sequence : range.upTo,
+    events,
   }
 }
 

@@ -90,7 +90,8 @@ describe('a test event', () => {
     const again = await call('POST', `/${webhookId}/deliveries/${deliveryId}/retry`)
     expect(again.json).to.include({ code: 'test_delivery' })
     const { dataSource } = suite.database
-    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, keys: ['invoice:paid'], limit: 10 }
+    const keys = ['invoice:paid']
+    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, keys, limit: 10, maxBytes: 1_000 }
     expect((await readEventPage(dataSource, member.organisationId, range)).events).to.deep.equal([])
     expect(await readEvents(dataSource, [member.organisationId], range)).to.deep.equal([])
   })

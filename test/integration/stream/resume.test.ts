@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { purge } from '../../../src/retention/purge.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import { recording } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -86,6 +87,21 @@ describe('a stream that is resumed', () => {
     await eventually(() => expect(reader.events).to.have.length(751))
     expect(new Set(idsOf(reader)).size).to.equal(751)
     expect(new Set(reader.events.map(({ event }) => event))).to.deep.equal(new Set(['invoice:paid']))
+  })
+
+  it('advances over millions of events that are not for it in reads of a bounded range', async () => {
+    await publish(1)
+    const { dataSource } = suite.database
+    await dataSource.query(`SELECT setval(pg_get_serial_sequence('event', 'sequence'),
+                                          nextval(pg_get_serial_sequence('event', 'sequence')) + 2000000)`)
+    await publish(1)
+    const statements: string[] = []
+    const api = await createTestApi(recording(dataSource, statements))
+    const ids = await stored()
+    const reader = await open({ lastEventId: ids[0]! }, api)
+    await eventually(() => expect(idsOf(reader)).to.deep.equal([ids[1]]))
+    await api.close()
+    expect(statements.filter((statement) => statement.includes('event_horizon'))).to.have.length(41)
   })
 
   const positionOf = (reader: StreamReader): Promise<string> =>
