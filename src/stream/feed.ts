@@ -173,7 +173,10 @@ export function createFeed(dependencies: {
     async start() {
       running ??= run()
       if (position === null) await findNewest(START_TIMEOUT_MS)
-      if (position === null) throw noStreamNow('The database did not answer in time.')
+      if (position === null)
+        throw noStreamNow(
+          'The database did not answer in time, or an open transaction holds the table of events.',
+        )
     },
     newest: async () => (await findNewest(NEWEST_TIMEOUT_MS)) ?? started(position),
     position: () => started(position),
