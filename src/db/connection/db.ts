@@ -19,8 +19,11 @@ export type Statement = {
   one<Row>(db: Db): Promise<Row>
   /** For a statement whose rows are ids, each as `id`. */
   ids(db: Db): Promise<string[]>
-  /** For the few that every event needs: each connection parses and plans it once, under a `name` of its own. */
-  preparedRows<Row extends object>(db: Db, name: string): Promise<Row[]>
+  /**
+   * For the few that every event needs: each connection parses and plans it once, under a `name` of its own. `onSent` is
+   * called when there is a connection, just before the statement is sent.
+   */
+  preparedRows<Row extends object>(db: Db, name: string, onSent?: () => void): Promise<Row[]>
 }
 
 /** The text with `$1` to `$n`, and the names of the parameters in that order. */
@@ -48,7 +51,7 @@ export function sql<Text extends string>(text: Text, ...[given = {}]: Given<Text
       return row
     },
     ids: async (db) => (await run<{ id: string }>(db, statement)).map(({ id }) => id),
-    preparedRows: (db, name) => runPrepared(db, { name, ...statement }),
+    preparedRows: (db, name, onSent) => runPrepared(db, { name, ...statement }, onSent),
   }
 }
 
@@ -89,12 +92,14 @@ async function run<Row>(db: Db, { text, values }: ReturnType<typeof bind>): Prom
 async function runPrepared<Row extends object>(
   db: Db,
   statement: ReturnType<typeof bind> & { name: string },
+  onSent?: () => void,
 ): Promise<Row[]> {
   const pool = db instanceof EntityManager ? db.dataSource : db
   const transaction = db instanceof EntityManager ? db.queryRunner : undefined
   const runner = transaction ?? pool.createQueryRunner()
   try {
     const connection = (await runner.connect()) as ClientBase
+    onSent?.()
     const { rows } = await connection.query<Row>(statement)
     return rows
   } finally {

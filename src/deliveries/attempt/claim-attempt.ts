@@ -43,14 +43,13 @@ export async function claimAttempt(
     signal.throwIfAborted()
     const owner = randomUUID()
     const run = { organisationId, deliveryId, number, owner, isWorkflow }
-    let claimedAtMs = performance.now()
+    let claimedAtMs = NaN
     let isRepeated = false
     const [claim = null] = await retryWhileUnavailable(async () => {
       // The answer to the first try may have been lost.
       if (isRepeated) await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted: false }])
       isRepeated = true
-      claimedAtMs = performance.now()
-      return claimAttempts(dataSource, [run], leaseMs)
+      return claimAttempts(dataSource, [run], leaseMs, () => (claimedAtMs = performance.now()))
     }, signal)
     if (claim !== null) return { claim, claimedAtMs }
     const status = await retryWhileUnavailable(() => findDeliveryStatus(dataSource, request), signal)

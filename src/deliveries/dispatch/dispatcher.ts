@@ -139,12 +139,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const claimed = new Set<string>()
     if (isStopping) return claimed
     const { fitting, settle } = reservations.forClaims(deliveries)
-    const claimedAtMs = timers.nowMs()
+    let claimedAtMs = timers.nowMs()
     const runs = fitting.map(({ organisationId, deliveryId, attempts }) => {
       return { organisationId, deliveryId, number: attempts + 1, owner: randomUUID(), isWorkflow: false }
     })
     try {
-      const claims = fitting.length === 0 ? [] : await rows.claim(runs)
+      const claims = fitting.length === 0 ? [] : await rows.claim(runs, () => (claimedAtMs = timers.nowMs()))
       for (const [index, delivery] of fitting.entries()) {
         const granted = claims[index] ?? null
         if (granted === null) continue

@@ -71,7 +71,7 @@ export async function commitEvents(
   options: Omit<Reservation, 'settle'> & { leaseMs: number },
 ): Promise<CommittedDelivery[][]> {
   const { rooms, leaseMs, sweepAfterMs } = options
-  const claimedAtMs = performance.now()
+  let claimedAtMs = NaN
   let next = 1
   const starts = events.map(({ body }) => (next += body.length) - body.length)
   const statement = STATEMENT.with({
@@ -91,7 +91,9 @@ export async function commitEvents(
     leaseMs,
     sweepAfterMs,
   })
-  const found = await statement.preparedRows<Row>(db, STATEMENT.name)
+  const found = await statement.preparedRows<Row>(db, STATEMENT.name, () => {
+    claimedAtMs = performance.now()
+  })
   const given = new Map(events.map((event) => [event.id, event]))
   const byEvent = new Map(events.map(({ id }) => [id, [] as CommittedDelivery[]]))
   for (const row of found) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import {
   commitEvents,
   type CommittedDelivery,
@@ -86,6 +87,24 @@ describe('the commit of events', () => {
       expect(row.lease_until!.getTime() - Date.now()).to.be.within(LEASE_MS - 15_000, LEASE_MS)
       expect(row.sweep_at).to.deep.equal(row.lease_until)
     }
+  })
+
+  it('is as old as its statement, which may have waited for a connection', async () => {
+    const { organisationId } = await suite.webhook()
+    const single = createDataSource({ url: suite.database.url, poolSize: 1 })
+    await single.initialize()
+    const holder = single.createQueryRunner()
+    await holder.connect()
+    const rooms = { defaultRoom: 1, webhooks: [] }
+    const committing = commitEvents(single, [event(organisationId)], {
+      rooms,
+      leaseMs: LEASE_MS,
+      sweepAfterMs: SWEEP_AFTER_MS,
+    })
+    const releasedAtMs = performance.now()
+    await holder.release()
+    expect((await committing)[0]![0]!.claimedAtMs).to.be.at.least(releasedAtMs)
+    await single.destroy()
   })
 
   it('addresses webhooks that take the key, of its own organisation, and nothing else', async () => {
