@@ -3,7 +3,7 @@ import type { Config } from '../config/load.ts'
 import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
 import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
-import { createDispatcher } from '../deliveries/dispatch/dispatcher.ts'
+import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { claimLeaseMs } from '../deliveries/protocol/claim.ts'
 import { createFollowingWorkflows } from '../deliveries/recovery/following-workflows.ts'
 import { createSweeper } from '../deliveries/recovery/sweeper.ts'
@@ -91,12 +91,12 @@ export function createDeliveries(config: Config, roles: Roles, parts: Parts) {
 export function createPublishing(
   dataSource: DataSource,
   config: Pick<Config, 'publishBacklogLimit'>,
-  { commits, logger }: { commits: Commits; logger: Logger },
+  parts: { commits: Commits; dispatcher: Pick<Dispatcher, 'start'>; logger: Logger },
 ): Publisher {
   const backlog = createBacklogLimit({
     limit: config.publishBacklogLimit,
     count: (limit) => transactLonger(dataSource, (manager) => countPending(manager, limit)),
-    logger,
+    logger: parts.logger,
   })
-  return createPublisher(dataSource, commits, backlog)
+  return createPublisher({ dataSource, backlog, ...parts })
 }

@@ -104,7 +104,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     ...workflows,
     ...apiSettings(config, logger),
     ...createAuthentication(base.dataSource, config, base),
-    publish: createPublishing(base.dataSource, config, { commits: deliveries.commits, logger }),
+    publish: createPublishing(base.dataSource, config, { ...deliveries, logger }),
     commits: deliveries.commits,
     webhooks: deliveries.webhookChanges,
     locks: attempts.locks,

@@ -1,6 +1,5 @@
 import type { Actor } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
-import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { tracePublishing, type TraceContext } from '../../observability/tracing.ts'
 import type { Publisher } from './publish.ts'
@@ -9,7 +8,6 @@ import { generateTraceId, newEvent, type Envelope } from './envelope.ts'
 
 type Dependencies = {
   publish: Publisher
-  dispatcher: Pick<Dispatcher, 'start'>
   metrics: Pick<Metrics, 'eventPublished'>
 }
 
@@ -25,10 +23,9 @@ type PublishedEvent = {
 }
 
 /**
- * Commits an event with its deliveries and passes these to the dispatcher, which does not delay the answer.
- * `caller`, or else the span of the publishing, fills the trace and the span where the sender gives none; its span only
- * inside its own trace. Returns the trace of the event too; null for a replayed answer, whose event was committed by an
- * earlier request.
+ * Publishes an event. `caller`, or else the span of the publishing, fills the trace and the span where the sender gives
+ * none; its span only inside its own trace. Returns the trace of the event too; null for a replayed answer, whose event
+ * was committed by an earlier request.
  */
 export function publishEvent(
   dependencies: Dependencies,
@@ -40,12 +37,12 @@ export function publishEvent(
   const { event: eventKey, traceId, spanId } = sent
   const parent = caller ?? (traceId && spanId ? { traceId, spanId, isSampled: true } : null)
   return tracePublishing({ organisationId, eventKey }, parent, (own) =>
-    commitAndDispatch(dependencies, organisationId, sent, caller ?? own, idempotency),
+    commit(dependencies, organisationId, sent, caller ?? own, idempotency),
   )
 }
 
-async function commitAndDispatch(
-  { publish, dispatcher, metrics }: Dependencies,
+async function commit(
+  { publish, metrics }: Dependencies,
   organisationId: string,
   sent: Sent,
   context: TraceContext | null,
@@ -57,8 +54,7 @@ async function commitAndDispatch(
   const dataText = memberText(stripWhiteSpace(sent.json), 'data')
   if (dataText === null) throw new Error('data is missing in a validated request')
   const envelope = { event, dataText, timestamp: timestamp ?? Date.now(), traceId, spanId, triggeredBy }
-  const { id, deliveries, toStart, replayed } = await publish(newEvent(organisationId, envelope), idempotency)
+  const { id, deliveries, replayed } = await publish(newEvent(organisationId, envelope), idempotency)
   if (!replayed) metrics.eventPublished(deliveries.length)
-  dispatcher.start(toStart)
   return { id, deliveries, trace: replayed ? null : { traceId, spanId } }
 }

@@ -15,15 +15,15 @@ import {
   type Commits,
   type NewEvent,
 } from '../protocol/commit-events.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { overloaded } from '../../problem-error.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
 import { countSubscribers } from '../../db/queries/webhooks.ts'
 
-/** What was committed. `toStart` is empty for a replayed answer: its deliveries were started before. */
+/** What was committed. */
 type Published = {
   id: string
   deliveries: { id: string; webhookId: string }[]
-  toStart: CommittedDelivery[]
   /** True for the stored answer to an earlier request. */
   replayed: boolean
 }
@@ -50,7 +50,7 @@ const LARGE = { concurrency: 2, perKey: 1 }
 
 type Publish = (event: NewEvent, idempotency: IdempotentRequest | null) => Promise<Published>
 
-/** Commits an event and its deliveries. */
+/** Commits an event and its deliveries, and passes these to the dispatcher, which does not delay the answer. */
 export type Publisher = Publish & {
   /**
    * True for FAILURE_TTL_MS after an event could not be committed because the database is down or takes no writes, unless
@@ -69,23 +69,35 @@ const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), commit
  * share a commit, except those with an idempotency key, which is stored in the transaction of its event, and those with
  * many deliveries. Organisations take turns.
  */
-export function createPublisher(
-  dataSource: DataSource,
-  commits: Commits,
-  backlog: BacklogLimit = NO_LIMIT,
-): Publisher {
+export function createPublisher({
+  dataSource,
+  commits,
+  dispatcher,
+  backlog = NO_LIMIT,
+}: {
+  dataSource: DataSource
+  commits: Commits
+  dispatcher: Pick<Dispatcher, 'start'>
+  backlog?: BacklogLimit
+}): Publisher {
   const fanOut = createFanOut(dataSource)
+  /** Called at the commit, since a caller may have given up by then. */
+  function committed(deliveries: CommittedDelivery[]): CommittedDelivery[] {
+    backlog.committed(deliveries.length)
+    dispatcher.start(deliveries)
+    return deliveries
+  }
   /** `rows`: the expected deliveries. */
   const insertOne = async (db: Db, event: NewEvent, rows: number): Promise<CommittedDelivery[]> =>
     (await commitReserved(db, commits, [event], rows))[0] ?? []
   const insertBatched = createBatchedStatement<{ event: NewEvent; rows: number }, CommittedDelivery[]>({
-    runAll: (sized) =>
-      commitReserved(
-        dataSource,
-        commits,
-        sized.map(({ event }) => event),
-        sized.reduce((sum, { rows }) => sum + rows, 0),
-      ),
+    async runAll(sized) {
+      const events = sized.map(({ event }) => event)
+      const rows = sized.reduce((sum, { rows }) => sum + rows, 0)
+      const byEvent = await commitReserved(dataSource, commits, events, rows)
+      committed(byEvent.flat())
+      return byEvent
+    },
     maxConcurrent: MAX_CONCURRENT_BATCHES,
     maxBatchSize: MAX_BATCH_SIZE,
     keyOf: ({ event }) => event.organisationId,
@@ -106,23 +118,23 @@ export function createPublisher(
     const isLarge = rows > MAX_BATCH_ROWS
     if (idempotency === null) {
       if (isOverloaded) throw overloaded()
-      const toStart = isLarge
-        ? await large(organisationId, () => insertOne(dataSource, event, rows))
+      const deliveries = isLarge
+        ? await large(organisationId, async () => committed(await insertOne(dataSource, event, rows)))
         : await insertBatched({ event, rows })
-      backlog.committed(toStart.length)
-      return { id: event.id, deliveries: toStart.map(presentDelivery), toStart, replayed: false }
+      return { id: event.id, deliveries: deliveries.map(presentDelivery), replayed: false }
     }
-    let toStart: CommittedDelivery[] = []
     const runInTurn = isLarge ? large : keyed
-    const { answer, replayed } = await runInTurn(organisationId, () =>
-      runOnce(dataSource, idempotency, async (db) => {
+    const { answer, replayed } = await runInTurn(organisationId, async () => {
+      let deliveries: CommittedDelivery[] = []
+      const done = await runOnce(dataSource, idempotency, async (db) => {
         if (isOverloaded) throw overloaded()
-        toStart = await insertOne(db, event, rows)
-        return { id: event.id, deliveries: toStart.map(presentDelivery) }
-      }),
-    )
-    backlog.committed(toStart.length)
-    return { ...answer, toStart, replayed }
+        deliveries = await insertOne(db, event, rows)
+        return { id: event.id, deliveries: deliveries.map(presentDelivery) }
+      })
+      committed(deliveries)
+      return done
+    })
+    return { ...answer, replayed }
   }
 
   let failedAtMs = -Infinity

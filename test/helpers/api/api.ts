@@ -65,6 +65,7 @@ export async function createTestApi(
   port = 0,
 ): Promise<TestApi> {
   const started: CommittedDelivery[] = []
+  const dispatcher = { start: (deliveries: readonly CommittedDelivery[]) => void started.push(...deliveries) }
   const woken: string[] = []
   const startedJobs: string[] = []
   const metrics = overrides.metrics ?? createMetrics()
@@ -93,11 +94,11 @@ export async function createTestApi(
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     erasureWorkflows: { start: () => Promise.resolve() },
     incidentWorkflows: { signal: () => Promise.resolve() },
-    publish: createPublisher(dataSource, testCommits()),
+    publish: createPublisher({ dataSource, commits: testCommits(), dispatcher }),
     locks: createWebhookLocks(),
     sweep: null,
     stopping: new AbortController().signal,
-    dispatcher: { start: (deliveries) => void started.push(...deliveries) },
+    dispatcher,
     commits: testCommits(),
     webhooks: { changed: () => undefined },
     urlPolicy: { allowHttp: false, allowedCidrs: [] },

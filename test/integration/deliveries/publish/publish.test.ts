@@ -1,5 +1,15 @@
 import { expect } from 'chai'
-import { createMember, createWebhookRow, type TestMember } from '../../../helpers/database/factories.ts'
+import { createPublisher } from '../../../../src/deliveries/publish/publish.ts'
+import type { CommittedDelivery, Commits } from '../../../../src/deliveries/protocol/commit-events.ts'
+import { useDatabase } from '../../../helpers/database/database.ts'
+import { useHeldTimeouts } from '../../../helpers/use-mock-time.ts'
+import {
+  createMember,
+  createWebhookRow,
+  testCommits,
+  testEvent,
+  type TestMember,
+} from '../../../helpers/database/factories.ts'
 import { useApi } from '../../../helpers/api/api.ts'
 
 describe('POST /events', () => {
@@ -130,5 +140,47 @@ describe('POST /events', () => {
     expect(answer.status).to.equal(200)
     expect(answer.text).to.include(`"payload":${await storedBody(id)}`)
     expect(answer.json).to.have.nested.property('deliveries[0].state', 'pending')
+  })
+})
+
+describe('an event whose sender has given up', () => {
+  const database = useDatabase()
+  const timeouts = useHeldTimeouts()
+
+  it('is delivered from its commit on, with an Idempotency-Key and without', async () => {
+    const { dataSource } = database
+    const { organisationId, memberId } = await createMember(dataSource)
+    await createWebhookRow(dataSource, { organisationId, url: 'https://receiver.example.com/' })
+    const begun: boolean[] = []
+    const dispatcher = {
+      start: (committed: readonly CommittedDelivery[]) => {
+        begun.push(...committed.map(({ claim }) => claim !== null))
+      },
+    }
+    const { reserve, leaseMs } = testCommits({ room: 1 })
+    let sent = 0
+    const commits: Commits = {
+      leaseMs,
+      reserve(audiences, count) {
+        sent++
+        return reserve(audiences, count)
+      },
+    }
+    const publish = createPublisher({ dataSource, commits, dispatcher })
+    const holder = dataSource.createQueryRunner()
+    await holder.startTransaction()
+    await holder.query('LOCK TABLE delivery IN SHARE MODE')
+    const key = { organisationId, memberId, operation: 'o', key: 'k', digest: Buffer.alloc(32) }
+    const answers = [key, null].map((given) => publish(testEvent(organisationId), given))
+    const given = Promise.allSettled(answers)
+    await timeouts.until(() => sent === 2)
+    await timeouts.pass(2_500)
+    await timeouts.pass(6_500)
+    for (const answer of await given)
+      expect(answer).to.have.nested.include({ 'reason.name': 'DatabaseBusyError', 'reason.isBegun': true })
+    await holder.commitTransaction()
+    await holder.release()
+    await timeouts.until(() => begun.length === 2)
+    expect(begun).to.deep.equal([true, true])
   })
 })
