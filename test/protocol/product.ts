@@ -221,9 +221,9 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
     },
 
     /** The second one: what is open of its deliveries is stopped. */
-    async stopErased(state: State): Promise<Done<number>> {
-      const { image, result } = await underLock(state, 'stop erased', (manager) =>
-        closeAfterDiscard(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK)),
+    async stopErased(state: State, delivery: number): Promise<Done<number>> {
+      const { image, result } = await underLock(state, `stop erased ${delivery}`, (manager) =>
+        closeAfterDiscard(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK, eventId(delivery))),
       )
       return { image, result: result.result }
     },

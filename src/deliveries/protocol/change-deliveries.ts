@@ -32,9 +32,12 @@ export function requestRetries(
   return REQUEST_RETRY.with({ organisationId, webhookId, ids, states }).rows(db)
 }
 
-/** Stops the deliveries that the webhook, as it is in this transaction, does not take. Returns how many. */
-export function stopUnwanted(db: Db, of: OfWebhook): Promise<number> {
-  return changeAll(db, STOP, of)
+/**
+ * Stops the deliveries that the webhook, as it is in this transaction, does not take, or those of one event. Returns how
+ * many.
+ */
+export function stopUnwanted(db: Db, of: OfWebhook, eventId: string | null = null): Promise<number> {
+  return changeAll(db, STOP, of, { eventId })
 }
 
 /**
@@ -46,10 +49,14 @@ export function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
 }
 
 /** There may be hundreds of thousands of them. */
-async function changeAll(db: Db, statement: ProtocolStatement, of: OfWebhook): Promise<number> {
+async function changeAll(
+  db: Db,
+  statement: ProtocolStatement,
+  { organisationId, webhookId }: OfWebhook,
+  more: Record<string, unknown> = {},
+): Promise<number> {
   if (db instanceof EntityManager) await allowLongerStatements(db)
-  const { organisationId, webhookId } = of
-  return (await statement.with({ organisationId, webhookId }).one<{ count: number }>(db)).count
+  return (await statement.with({ organisationId, webhookId, ...more }).one<{ count: number }>(db)).count
 }
 
 /** Stops waiting and failed deliveries for good. Returns the ids of those that were. */

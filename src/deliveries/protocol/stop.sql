@@ -1,7 +1,7 @@
 -- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
 -- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the
 -- webhook; one whose run was lost is stopped here, and keeps its count of runs. The caller holds the lock of the
--- webhook.
+-- webhook. With `event_id` only those of this event, without reading the others.
 -- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
 --
 -- MATERIALIZED, since PostgreSQL rechecks a row that another transaction had locked against the row that it was joined
@@ -11,11 +11,15 @@ WITH unwanted AS MATERIALIZED (
   SELECT d.id, stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) AS reason
     FROM (SELECT id, event_id, webhook_id, is_erased FROM delivery
            WHERE organisation_id = :organisationId AND webhook_id = :webhookId
-             AND completed_at IS NULL AND workflow_started_at IS NULL
+             AND completed_at IS NULL AND workflow_started_at IS NULL AND :eventId::uuid IS NULL
           UNION ALL
           SELECT id, event_id, webhook_id, is_erased FROM delivery
            WHERE organisation_id = :organisationId AND webhook_id = :webhookId
-             AND completed_at IS NULL AND workflow_started_at IS NOT NULL) d
+             AND completed_at IS NULL AND workflow_started_at IS NOT NULL AND :eventId::uuid IS NULL
+          UNION ALL
+          SELECT id, event_id, webhook_id, is_erased FROM delivery
+           WHERE organisation_id = :organisationId AND webhook_id = :webhookId
+             AND completed_at IS NULL AND event_id = :eventId) d
     JOIN event e ON e.id = d.event_id
     JOIN webhook w ON w.id = d.webhook_id
    WHERE stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NOT NULL

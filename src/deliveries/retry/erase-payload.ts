@@ -42,7 +42,7 @@ export async function erasePayload(
   if ((await findEvent(dataSource, organisationId, eventId)) === null) throw notFound('event')
   const open = await listOpenOfEvent(dataSource, of)
   await pLimit(MAX_CONCURRENT_WEBHOOKS).map(open, ({ webhookId }) =>
-    stopErased(dependencies, { organisationId, webhookId }),
+    stopErased(dependencies, { organisationId, webhookId }, eventId),
   )
   // A run that had claimed a delivery before may be about to begin its POST.
   if (open.some(({ isUnderWay }) => isUnderWay)) await delay(MAX_CLAIM_AGE_MS)
@@ -52,12 +52,13 @@ export async function erasePayload(
 async function stopErased(
   dependencies: Dependencies,
   of: { organisationId: string; webhookId: string },
+  eventId: string,
 ): Promise<void> {
   const { webhookId } = of
   const { result: stopped, toSignal } = await transactOnWebhook(
     dependencies,
     webhookId,
-    (manager) => closeAfterDiscard(manager, of, () => stopUnwanted(manager, of)),
+    (manager) => closeAfterDiscard(manager, of, () => stopUnwanted(manager, of, eventId)),
     LOCK_TIMEOUT_MS,
   )
   void signalIncident(dependencies, toSignal)

@@ -7,6 +7,7 @@ import { listCovered } from '../../../src/db/queries/delivery-selection.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
 import { findFailures, findFailuresOfIncidents } from '../../../src/db/queries/failures.ts'
 import { ACTIVITY_RANGES } from '../../../src/http/schemas/overview.ts'
+import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
@@ -60,6 +61,17 @@ describe('statements next to 60,000 deliveries', () => {
     ])
     // Both contain waiting deliveries and little else; the planner chooses by the organisation's share.
     expect(indexes.some((name) => /^delivery_(waiting|sweep)_idx$/.test(name))).to.equal(true)
+  })
+
+  it('stop the deliveries of an erased event without reading the others that are open', async () => {
+    const { organisationId } = member
+    const [webhookId = ''] = webhookIds
+    const stop = (eventId: string | null) =>
+      planOf(database.dataSource, (db) => stopUnwanted(db, { organisationId, webhookId }, eventId))
+    expect((await stop(null)).indexes).to.include('delivery_started_idx')
+    const { indexes, pages } = await stop(newId())
+    expect(indexes).to.include('delivery_event_idx').and.not.include('delivery_started_idx')
+    expect(pages).to.be.below(10)
   })
 
   it('count the attempts of a week, of one webhook and of all, from the index of each outcome', async () => {

@@ -140,7 +140,7 @@ function erasure(row: Row, state: State, delivery: number, { product }: Context)
       kind: 'user',
       label: `the erasure stops D${delivery}`,
       take: async () => {
-        const { image, result } = await product.stopErased(state)
+        const { image, result } = await product.stopErased(state, delivery)
         return result === 0 ? null : { ...state, image, happened: { type: 'stopped_erased', delivery } }
       },
     },
