@@ -40,7 +40,7 @@ const pageParameters = ({ days, after: { at, id }, limit }: PurgePage) => ({ day
  * and the events whose last delivery went with them, in one transaction. Never a failed or stopped one whose workflow
  * is still to be signalled; a completed one is deleted by its age alone. Rows that another purge or a user's retry has
  * locked are passed over (SKIP LOCKED). An open incident stays open without them: only a success, a discard or the end
- * of its webhook closes it. Lock order: delivery, event.
+ * of its webhook closes it. Lock order: event, delivery, as in the erasure of a payload.
  */
 export async function purgeDeliveries(
   dataSource: DataSource,
@@ -49,20 +49,21 @@ export async function purgeDeliveries(
 ): Promise<PurgedBatch> {
   return transactLonger(dataSource, async (manager) => {
     const candidates = await sql(
-      `SELECT id, completed_at::text AS at FROM delivery
+      `SELECT id, event_id AS "eventId", completed_at::text AS at FROM delivery
         WHERE state = :state AND completed_at IS NOT NULL AND ${IS_DELETABLE} AND ${page('completed_at')}`,
       { ...pageParameters({ days, after, limit }), state },
-    ).rows<{ id: string; at: string }>(manager)
+    ).rows<{ id: string; eventId: string; at: string }>(manager)
     const deliveryIds = candidates.map(({ id }) => id)
+    const eventIds = [...new Set(candidates.map(({ eventId }) => eventId))]
+    await lockEvents(manager, eventIds)
     const deleted = await sql(
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
          SELECT id FROM delivery
           WHERE ${among(':deliveryIds')} AND state = :state AND completed_at < ${TOO_OLD} AND ${IS_DELETABLE}
             FOR UPDATE SKIP LOCKED
-       )) RETURNING event_id AS "eventId"`,
+       )) RETURNING 1`,
       { days, deliveryIds, state },
-    ).rows<{ eventId: string }>(manager)
-    const eventIds = [...new Set(deleted.map(({ eventId }) => eventId))]
+    ).rows(manager)
     const events = await deleteEventsWithoutDeliveries(manager, eventIds)
     return { deliveries: deleted.length, events, next: nextAfter(candidates, limit) }
   })
@@ -81,21 +82,23 @@ export async function purgeEvents(
       `SELECT id, created_at::text AS at FROM event WHERE ${page('created_at')}`,
       pageParameters({ days, after, limit }),
     ).rows<{ id: string; at: string }>(manager)
-    const events = await deleteEventsWithoutDeliveries(
-      manager,
-      candidates.map(({ id }) => id),
-    )
+    const ids = candidates.map(({ id }) => id)
+    await lockEvents(manager, ids)
+    const events = await deleteEventsWithoutDeliveries(manager, ids)
     return { deliveries: 0, events, next: nextAfter(candidates, limit) }
   })
 }
 
 /**
- * Of two purges that each take one of an event's last two deliveries, neither sees the other's deletion before its
- * commit. So the events are locked first, in the order of ids: the later one reads after the earlier has committed.
+ * Locks events before their deliveries, in the order of ids. Of two purges that each take one of an event's last two
+ * deliveries, neither sees the other's deletion before its commit: the later one reads after the earlier has committed.
  */
+async function lockEvents(manager: EntityManager, ids: string[]): Promise<void> {
+  await sql(`SELECT id FROM event WHERE ${among(':ids')} ORDER BY id FOR UPDATE`, { ids }).rows(manager)
+}
+
 async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
-  await sql(`SELECT id FROM event WHERE ${among(':ids')} ORDER BY id FOR UPDATE`, { ids }).rows(manager)
   // A stream that resumes from before the horizon reports it: written in the same transaction, so that none sees
   // the one without the other.
   const deleted = await sql(

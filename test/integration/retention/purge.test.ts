@@ -3,12 +3,15 @@ import type { DataSource } from 'typeorm'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { purge } from '../../../src/retention/purge.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
+import { eraseBody } from '../../../src/db/queries/events.ts'
+import { markErased } from '../../../src/deliveries/protocol/change-deliveries.ts'
+import { FROM_THE_OLDEST, purgeDeliveries } from '../../../src/db/queries/retention.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { useDatabase } from '../../helpers/database/database.ts'
+import { untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
 
 const LIMITS = { completedDays: 30, failedDays: 90, auditDays: 365 }
 
@@ -239,6 +242,21 @@ describe('retention', () => {
     expect(turns.reduce((sum, turn) => sum + turn.events, 0)).to.equal(2_500)
     expect(await count('delivery')).to.equal(50)
     expect(await count('event')).to.equal(50)
+  })
+
+  it('waits for the erasure of a payload, and neither fails', async () => {
+    const [eventId = ''] = await insertEvents(1, '1 year')
+    await insertDeliveries([eventId], 'completed', '1 year')
+    const of = { organisationId: member.organisationId, eventId }
+    let purging: Promise<unknown> = Promise.resolve()
+    await dataSource.transaction(async (manager) => {
+      await eraseBody(manager, { ...of, by: member.memberId })
+      purging = purgeDeliveries(dataSource, 'completed', { days: 30, after: FROM_THE_OLDEST, limit: 10 })
+      await untilWaitingForLock(dataSource)
+      await markErased(manager, of)
+    })
+    await purging
+    expect(await dataSource.query('SELECT id FROM event')).to.deep.equal([])
   })
 
   it('finds old rows by indexes, without reading others', async () => {
