@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
 import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
+import { createPollLoop } from '../../poll-loop.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/attempt-request.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
@@ -108,17 +109,21 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     claim,
     onTaken: (count) => backpressure.arrived(count),
   })
-  const checks = [
-    every(timers, CHECK_INTERVAL_MS, () => {
-      inline.check()
-      starts.check()
-      if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
-    }),
-    every(timers, ELSEWHERE_INTERVAL_MS, () => void dropAttemptedElsewhere()),
-  ]
+  const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
+    inline.check()
+    starts.check()
+    if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
+  })
+  const elsewhere = createPollLoop({
+    intervalMs: ELSEWHERE_INTERVAL_MS,
+    run: dropAttemptedElsewhere,
+    event: 'dispatcher.database_failed',
+    logger,
+    timers,
+  })
+  elsewhere.start()
   let isStopping = false
   let isFollowingOwed = false
-  let isLookingElsewhere = false
 
   /** The one decision who makes the first attempt at a fast endpoint. At a slow one the workflow does. */
   function isInline(): boolean {
@@ -152,7 +157,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         inline.add({ ...delivery, claim: granted, claimedAtMs })
       }
     } catch (error) {
-      warn('claim', error)
+      logger.warn({ event: 'dispatcher.database_failed', what: 'claim', err: error })
       // Its answer may have been lost.
       for (const { deliveryId, owner } of runs) released.add({ deliveryId, owner, hasPosted: false })
     } finally {
@@ -198,28 +203,17 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     inline.wake(webhookId)
   }
 
-  async function dropAttemptedElsewhere(): Promise<void> {
-    if (isLookingElsewhere) return
+  async function dropAttemptedElsewhere(): Promise<boolean> {
     const attempts = inTemporal.since(ELSEWHERE_INTERVAL_MS)
-    if (attempts.length === 0) return
-    isLookingElsewhere = true
-    try {
-      const found = await rows.findFirstAttempts(attempts.map(({ deliveryId }) => deliveryId))
-      for (const { deliveryId, webhookId } of attempts) {
-        const state = found.get(deliveryId)
-        if (state === 'open') continue
-        if (state === 'completed') endpoints.succeededElsewhere(webhookId)
-        onAttempt({ isInline: false, deliveryId, webhookId })
-      }
-    } catch (error) {
-      warn('check', error)
-    } finally {
-      isLookingElsewhere = false
+    if (attempts.length === 0) return false
+    const found = await rows.findFirstAttempts(attempts.map(({ deliveryId }) => deliveryId))
+    for (const { deliveryId, webhookId } of attempts) {
+      const state = found.get(deliveryId)
+      if (state === 'open') continue
+      if (state === 'completed') endpoints.succeededElsewhere(webhookId)
+      onAttempt({ isInline: false, deliveryId, webhookId })
     }
-  }
-
-  function warn(what: string, error: unknown): void {
-    logger.warn({ event: 'dispatcher.database_failed', what, err: error })
+    return false
   }
 
   return {
@@ -256,8 +250,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     pull: () => puller.runOnce(),
     async stop() {
       isStopping = true
-      for (const stopChecking of checks) stopChecking()
-      const stopped = Promise.all([puller.stop(), inline.stop(), starts.stop()])
+      stopChecking()
+      const stopped = Promise.all([puller.stop(), elsewhere.stop(), inline.stop(), starts.stop()])
       await flush()
       await stopped
       await flush()
