@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
@@ -140,6 +140,19 @@ describe('the deliveries of a webhook in the developer area', () => {
     await rowsOf(page).nth(10).waitFor({ state: 'detached' })
     await rowsOf(page).nth(9).waitFor()
     expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
+  })
+
+  it('aborts the search of a list that was left', async () => {
+    const id = await newWebhook(false)
+    const { page } = await area.signIn(area.stage.member, { path: '/developer' })
+    const isSearch = (request: Request) => request.url().includes('/deliveries?')
+    await page.route(/\/deliveries\?/, () => undefined)
+    const begun = page.waitForRequest(isSearch)
+    await page.goto(new URL(at(id).path, area.posthorn.url).href)
+    await begun
+    const aborted = page.waitForEvent('requestfailed', isSearch)
+    await page.getByRole('link', { name: 'Incidents' }).click()
+    expect((await aborted).failure()?.errorText).to.equal('net::ERR_ABORTED')
   })
 
   it('goes one page on however often "Older" is pressed before that page has come', async () => {

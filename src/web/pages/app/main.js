@@ -28,7 +28,7 @@ const screen = createScreen('Developer area', (view) =>
  */
 function showSignedOut(view) {
   app = null
-  screen.show(view)
+  screen.show(() => view)
 }
 
 function showSignIn(reason = '') {
@@ -71,7 +71,7 @@ async function start(session) {
   const onSignedOut = () => {
     if (app !== null) showSignIn('Your session has ended. Sign in again.')
   }
-  const api = createApi(session.organisation.id, onSignedOut)
+  const api = createApi(session.organisation.id, onSignedOut, screen.viewSignal)
   const { data: eventKeys } = await api.eventKeys()
   /** @type {App} */
   const started = {
@@ -105,7 +105,7 @@ async function start(session) {
  * @param {App} shown
  */
 function showAddressed(shown) {
-  screen.show(createView(shown))
+  screen.show(() => createView(shown))
   queueMicrotask(() => {
     scrollTo(0, 0)
     screen.root.querySelector('h1')?.focus()

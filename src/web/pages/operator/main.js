@@ -49,7 +49,7 @@ function showSignIn(reason = '') {
     return Promise.resolve()
   }
   app = null
-  screen.show(createSignIn(WITH_OPERATOR_KEY, { update: screen.parts.update, reason, onSignedIn }))
+  screen.show(() => createSignIn(WITH_OPERATOR_KEY, { update: screen.parts.update, reason, onSignedIn }))
 }
 
 /** @param {OperatorSession} session */
@@ -60,22 +60,22 @@ function start(session) {
     times,
     ...screen.parts,
     async ask(method, path, body) {
-      const text = await call(method, path, body === undefined ? {} : { body }).catch(
-        (/** @type {unknown} */ error) => {
-          const hasEnded = error instanceof ApiProblem && error.problem.status === 401
-          if (hasEnded && app === started) showSignIn('Your session has ended. Sign in again.')
-          throw error
-        },
-      )
+      const signal = method === 'GET' ? screen.viewSignal() : null
+      const text = await call(method, path, { body, signal }).catch((/** @type {unknown} */ error) => {
+        const hasEnded = error instanceof ApiProblem && error.problem.status === 401
+        if (hasEnded && app === started) showSignIn('Your session has ended. Sign in again.')
+        throw error
+      })
       return parsed(text)
     },
   }
   app = started
-  screen.show(createOperatorView(started))
+  screen.show(() => createOperatorView(started))
 }
 
 addEventListener('popstate', () => {
-  if (app !== null) screen.show(createOperatorView(app))
+  const shown = app
+  if (shown !== null) screen.show(() => createOperatorView(shown))
 })
 
 async function signOut() {

@@ -34,29 +34,33 @@ export function parsed(text) {
 }
 
 /**
+ * Returns the text of the answer. What waits for a request that was aborted by its signal never goes on.
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, headers?: Record<string, string> }} [options]
- * @returns {Promise<string>} the text of the answer
+ * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal | null }} [options]
+ * @returns {Promise<string>}
  */
-export async function call(method, path, { body, headers = {} } = {}) {
-  const answer = await fetch(path, {
+export async function call(method, path, { body, headers = {}, signal = null } = {}) {
+  const { ok, status, text } = await fetch(path, {
     method,
     credentials: 'same-origin',
     redirect: 'error',
+    signal,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch(() => {
-    throw new ApiProblem({
-      type: '',
-      title: 'No answer',
-      status: 0,
-      code: 'no_answer',
-      detail: `${BRAND.name} cannot be reached.`,
-    })
   })
-  const text = await answer.text()
-  if (!answer.ok) throw new ApiProblem(toProblem(text, answer.status))
+    .then(async (answer) => ({ ok: answer.ok, status: answer.status, text: await answer.text() }))
+    .catch(() => {
+      if (signal?.aborted === true) return /** @type {Promise<never>} */ (new Promise(() => undefined))
+      throw new ApiProblem({
+        type: '',
+        title: 'No answer',
+        status: 0,
+        code: 'no_answer',
+        detail: `${BRAND.name} cannot be reached.`,
+      })
+    })
+  if (!ok) throw new ApiProblem(toProblem(text, status))
   return text
 }
 
@@ -131,8 +135,9 @@ export async function currentSession(path = '/api/session') {
  * The management API, of one organisation. A `requestId` is the same for a request that is sent again: it makes one job.
  * @param {string} organisationId
  * @param {() => void} onSignedOut called when the session has ended
+ * @param {() => AbortSignal} viewSignal aborts what a view reads, once it is left
  */
-export function createApi(organisationId, onSignedOut) {
+export function createApi(organisationId, onSignedOut, viewSignal) {
   const organisation = pathOf('/api/orgs', organisationId)
   const [webhooks, events] = [`${organisation}/webhooks`, `${organisation}/events`]
   const [apiKeys, pushSubscriptions] = [`${organisation}/api-keys`, `${organisation}/push-subscriptions`]
@@ -144,7 +149,7 @@ export function createApi(organisationId, onSignedOut) {
   /**
    * @param {string} method
    * @param {string} path
-   * @param {{ body?: unknown, headers?: Query }} [options]
+   * @param {Parameters<typeof call>[2]} [options]
    */
   const ask = async (method, path, options) => {
     try {
@@ -154,8 +159,10 @@ export function createApi(organisationId, onSignedOut) {
       throw error
     }
   }
+  /** @param {string} path */
+  const read = (path) => ask('GET', path, { signal: viewSignal() })
   /** @type {<T>(path: string, query?: Query) => Promise<T>} */
-  const get = async (path, query) => parsed(await ask('GET', withQuery(path, query)))
+  const get = async (path, query) => parsed(await read(withQuery(path, query)))
   /** @type {<T>(path: string, body?: unknown, requestId?: string) => Promise<T>} */
   const post = async (path, body, requestId) => {
     const headers = requestId === undefined ? {} : { 'idempotency-key': requestId }
@@ -197,7 +204,7 @@ export function createApi(organisationId, onSignedOut) {
       return withQuery(`${events}/stream`, { ticket })
     },
     /** @type {(id: string, deliveryId: string) => Promise<DeliveryDetail>} */
-    delivery: async (id, deliveryId) => withPayloadText(await ask('GET', delivery(id, deliveryId))),
+    delivery: async (id, deliveryId) => withPayloadText(await read(delivery(id, deliveryId))),
     /** @type {(id: string, deliveryId: string) => Promise<SignedRequest>} */
     deliveryRequest: (id, deliveryId) => get(`${delivery(id, deliveryId)}/request`),
     /** @type {(id: string, deliveryId: string) => Promise<string>} */
@@ -229,7 +236,7 @@ export function createApi(organisationId, onSignedOut) {
     events: (query) => get(events, query),
     eventLines: (/** @type {Query} */ query) => lines(events, query),
     /** @type {(eventId: string) => Promise<EventDetail>} */
-    event: async (eventId) => withPayloadText(await ask('GET', pathOf(events, eventId))),
+    event: async (eventId) => withPayloadText(await read(pathOf(events, eventId))),
     /** @type {(eventId: string) => Promise<string>} */
     erasePayload: (eventId) => ask('DELETE', `${pathOf(events, eventId)}/payload`),
     /** @type {(query: Query) => Promise<Page<AuditEntry>>} */
@@ -240,8 +247,8 @@ export function createApi(organisationId, onSignedOut) {
     createOwnApiKey: (body) => post(apiKeys, body),
     /** @type {(id: string) => Promise<string>} */
     revokeOwnApiKey: (id) => ask('DELETE', pathOf(apiKeys, id)),
-    /** @type {() => Promise<PushSubscriptions>} */
-    pushSubscriptions: () => get(pushSubscriptions),
+    /** Not for one view: a sign-in reads them too. @type {() => Promise<PushSubscriptions>} */
+    pushSubscriptions: async () => parsed(await ask('GET', pushSubscriptions)),
     /** @type {(body: PushSubscriptionJSON) => Promise<unknown>} */
     subscribeToPush: (body) => post(pushSubscriptions, body),
     /** @type {(id: string) => Promise<string>} */

@@ -23,6 +23,7 @@ export function createScreen(title, inFrame) {
   /** @type {View} */
   const loading = { title, render: () => html`<p class="alone">Loading …</p>` }
   let view = loading
+  let whileShown = new AbortController()
   let isScheduled = false
 
   /** Renders once for all changes of the same event-loop iteration. */
@@ -36,11 +37,13 @@ export function createScreen(title, inFrame) {
       dialog.afterRender()
     })
   }
-  /** @param {View} next */
-  const show = (next) => {
+  /** Ends the view that is shown, with what it reads, before the next one begins. @param {() => View} create */
+  const show = (create) => {
     dialog.close()
     view.stop?.()
-    view = next
+    whileShown.abort()
+    whileShown = new AbortController()
+    view = create()
     update()
   }
   /**
@@ -56,7 +59,10 @@ export function createScreen(title, inFrame) {
       } catch (error) {
         if (!isTransient(error)) throw error
         const text = `${reasonOf(error)} Trying again …`
-        show({ title: 'Not available', render: () => html`<p class="alone" role="status">${text}</p>` })
+        show(() => ({
+          title: 'Not available',
+          render: () => html`<p class="alone" role="status">${text}</p>`,
+        }))
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     }
@@ -69,7 +75,9 @@ export function createScreen(title, inFrame) {
   return {
     root,
     show,
-    showLoading: () => show(loading),
+    showLoading: () => show(() => loading),
+    /** Aborts once the view that is shown is left. */
+    viewSignal: () => whileShown.signal,
     withRetries,
     /** What views of the page work with. */
     parts: { update, openDialog: dialog.open, closeDialog: dialog.close, showMessage: toast.show },

@@ -21,7 +21,6 @@ const SHOWN_MS = 60_000
 export function createSecret(app, id) {
   /** @type {string | null} */
   let secret = null
-  let isStopped = false
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   const verification = createVerification(app)
@@ -35,19 +34,13 @@ export function createSecret(app, id) {
   const reveal = () =>
     task.run(async () => {
       const { signingSecret } = await app.api.signingSecret(id)
-      if (isOver()) return
       secret = signingSecret
       timer = setTimeout(hide, SHOWN_MS)
       app.update()
       await verification.signWith(secret)
     })
-  // Read again: the tab may be left while the secret is asked for.
-  const isOver = () => isStopped
   return {
-    stop: () => {
-      isStopped = true
-      hide()
-    },
+    stop: hide,
     /** @param {Overview} webhook */
     render({ subscribedEventKeys }) {
       const lacking = lackingToManage(app, subscribedEventKeys)
