@@ -33,4 +33,26 @@ describe('API keys in the developer area', () => {
     await row.waitFor({ state: 'detached' })
     await other.getByRole('button', { name: 'Sign in' }).waitFor()
   })
+
+  it('are shown also where the form was closed before they came', async () => {
+    const { page } = await area.signIn(area.stage.member, { path: '/developer?view=api-keys' })
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/\/api-keys$/, async (route) => {
+      if (route.request().method() === 'POST') await held
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'New API key' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('closed early')
+    await dialog.getByRole('button', { name: 'Create' }).click()
+    await dialog.getByRole('button', { name: 'Close' }).waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    release()
+    await dialog.getByText('it is not shown again').waitFor()
+    expect(await dialog.locator('code').innerText()).to.match(/^phk_/)
+  })
 })

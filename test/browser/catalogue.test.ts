@@ -22,14 +22,19 @@ describe('the catalogue and the audit trail in the developer area', () => {
     expect(await page.title()).to.equal('invoice:paid · Catalogue · Posthorn')
   })
 
-  it('sends the example of a key as a test to the webhook that is chosen', async () => {
+  it('sends the example of a key as a test to the webhook that is chosen, once for a double click', async () => {
     const { stage } = area
     stage.answerWith(() => 204)
     const { page } = await area.signIn(stage.member, { path: '/developer?view=catalogue&key=invoice:paid' })
     await page.getByLabel('Send this example as a test to').selectOption(stage.webhookId)
-    await page.getByRole('button', { name: 'Send this example as a test' }).click()
+    const sent: string[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/test')) sent.push(request.url())
+    })
+    await page.getByRole('button', { name: 'Send this example as a test' }).dblclick()
     await page.getByRole('heading', { level: 1, name: 'invoice:paid' }).waitFor()
     await page.locator('.timeline').getByText('HTTP 204').waitFor()
+    expect(sent).to.have.length(1)
   })
 
   it('sends no example of a key that the member may not see', async () => {

@@ -112,6 +112,30 @@ describe('managing webhooks in the developer area', () => {
     expect((await stored('https://hooks.customer.com/changed'))?.gone).to.equal(true)
   })
 
+  it('says how a deletion ended whose dialog was closed, and leaves the page that is shown then', async () => {
+    const { id } = await webhook('https://hooks.customer.com/deleted-late')
+    const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${id}&tab=settings` })
+    let isUp = false
+    let release = (): void => undefined
+    await page.route(new RegExp(`${id}$`), async (route) => {
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      await (isUp ? route.continue() : route.abort())
+    })
+    const dialog = page.getByRole('dialog')
+    for (const outcome of ['Posthorn cannot be reached.', 'Webhook deleted.']) {
+      await page.getByRole('button', { name: 'Delete', exact: true }).click()
+      await dialog.getByRole('button', { name: 'Delete webhook' }).click()
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      if (isUp) await page.getByRole('link', { name: 'Catalogue' }).click()
+      release()
+      await page.getByText(outcome).waitFor()
+      isUp = true
+    }
+    expect(new URL(page.url()).search).to.equal('?view=catalogue')
+  })
+
   it('has a key that is gone from the catalogue taken out before another subscription is saved', async () => {
     const url = 'https://hooks.customer.com/gone'
     const { id } = await webhook(url, ['order:shipped', 'invoice:paid'])

@@ -71,7 +71,7 @@ async function start(session) {
   const onSignedOut = () => {
     if (app !== null) showSignIn('Your session has ended. Sign in again.')
   }
-  const api = createApi(session.organisation.id, onSignedOut, screen.viewSignal)
+  const api = createApi(session.organisation.id, onSignedOut, screen.parts.viewSignal)
   const { data: eventKeys } = await api.eventKeys()
   /** @type {App} */
   const started = {

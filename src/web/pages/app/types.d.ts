@@ -96,8 +96,13 @@ export type Tab = {
   stop?: () => void
 }
 
-/** What stands in the dialog; `close` is called by whatever closes it. */
-export type DialogContent = { label: string; render(): Template; onClose?(): void }
+/** What stands in the dialog. `task` is the work that it starts; `onClose` is called by whatever closes it. */
+export type DialogContent = {
+  label: string
+  render(): Template
+  task?: { onFailed: (words: string) => void }
+  onClose?(): void
+}
 
 /** What every view of a signed-in member works with. */
 export type App = {
@@ -110,12 +115,14 @@ export type App = {
   times: Times
   /** Shows the state as it is now; many calls make one rendering. */
   update: () => void
+  /** Aborts once the view that is shown is left. */
+  viewSignal: () => AbortSignal
   /** Shows another view of this page, such as `/developer?webhook=…`. */
   go(link: string): void
-  openDialog(content: DialogContent): void
-  closeDialog(): void
+  /** Returns what closes the dialog, unless it is closed; that returns whether it was open. */
+  openDialog(content: DialogContent): () => boolean
   /** Shows a short message, also to screen readers. */
-  showMessage(text: string): void
+  showMessage: (text: string) => void
   signOut(): Promise<void>
 }
 

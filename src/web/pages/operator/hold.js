@@ -1,6 +1,6 @@
 import { html } from '../app/lib/html.js'
 import { nameOf } from '../app/parts/address.js'
-import { createTask, openConfirm } from '../app/parts/dialog.js'
+import { closeButton, createTask, openConfirm } from '../app/parts/dialog.js'
 import { problemNote } from '../app/parts/problem.js'
 
 /** @import { OperatorWebhook } from '../app/types.d.ts' */
@@ -29,13 +29,14 @@ export function openHold(app, webhook, refresh) {
     const reason = /** @type {HTMLInputElement} */ (elements.namedItem('reason')).value.trim()
     return task.run(async () => {
       await app.ask('POST', pathOf(webhook, 'disable'), { reason })
-      app.closeDialog()
+      close()
       app.showMessage('The webhook is held.')
       await refresh()
     })
   }
-  app.openDialog({
+  const close = app.openDialog({
     label: 'Hold webhook',
+    task,
     render: () =>
       html`<h2>Hold ${nameOf(webhook)}?</h2>
         <p>
@@ -56,7 +57,7 @@ export function openHold(app, webhook, refresh) {
           </label>
           ${problemNote(task.problem)}
           <div class="buttons end">
-            <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+            ${closeButton(close, task)}
             <button class="danger" ?disabled=${task.isBusy}>Hold webhook</button>
           </div>
         </form>`,
@@ -78,9 +79,9 @@ export function openRelease(app, webhook, refresh) {
       </p>`,
     button: 'End hold',
     isDanger: false,
-    run: async () => {
+    run: async (close) => {
       await app.ask('POST', pathOf(webhook, 'enable'))
-      app.closeDialog()
+      close()
       app.showMessage('The hold has ended.')
       await refresh()
     },

@@ -60,7 +60,7 @@ function start(session) {
     times,
     ...screen.parts,
     async ask(method, path, body) {
-      const signal = method === 'GET' ? screen.viewSignal() : null
+      const signal = method === 'GET' ? screen.parts.viewSignal() : null
       const text = await call(method, path, { body, signal }).catch((/** @type {unknown} */ error) => {
         const hasEnded = error instanceof ApiProblem && error.problem.status === 401
         if (hasEnded && app === started) showSignIn('Your session has ended. Sign in again.')

@@ -13,7 +13,7 @@ import { openHold, openRelease } from './hold.js'
 
 /**
  * What the view of an operator works with.
- * @typedef {Pick<App, 'times' | 'update' | 'openDialog' | 'closeDialog' | 'showMessage'> & {
+ * @typedef {Pick<App, 'times' | 'update' | 'openDialog' | 'showMessage'> & {
  *   session: OperatorSession,
  *   ask: <T>(method: string, path: string, body?: object) => Promise<T>,
  * }} OperatorApp

@@ -7,10 +7,12 @@ import { inWords, problemNote } from './problem.js'
 const SHOWN_MS = 6_000
 
 /**
- * The one modal dialog of the page. The browser keeps the focus in it, and gives it back where it was.
+ * The one modal dialog of the page. The browser keeps the focus in it, and gives it back where it was. Work that goes on
+ * when it is closed says by `showMessage` what went wrong.
  * @param {() => void} update
+ * @param {(text: string) => void} showMessage
  */
-export function createDialog(update) {
+export function createDialog(update, showMessage) {
   /** @type {DialogContent | null} */
   let content = null
   /** @returns {HTMLDialogElement | null} */
@@ -19,23 +21,31 @@ export function createDialog(update) {
   const end = () => {
     const closed = content
     content = null
+    if (closed?.task !== undefined) closed.task.onFailed = showMessage
     closed?.onClose?.()
     update()
+  }
+  const close = () => {
+    end()
+    element()?.close()
   }
   /** Escape closes it too. The event comes late: by then another content may have been opened. */
   const onClosed = () => {
     if (element()?.open !== true && content !== null) end()
   }
   return {
-    /** @param {DialogContent} next */
+    /** Returns what closes it, unless it is closed; that returns whether it was open. @param {DialogContent} next */
     open: (next) => {
+      if (content !== null) end()
       content = next
       update()
+      return () => {
+        const isOpen = content === next
+        if (isOpen) close()
+        return isOpen
+      }
     },
-    close: () => {
-      end()
-      element()?.close()
-    },
+    close,
     /** The element stays: one that is taken away while open would take the focus with it. */
     render: () =>
       html`<dialog aria-label=${content?.label ?? 'Dialog'} @close=${onClosed}>
@@ -76,11 +86,13 @@ export function createToast(update) {
  * What a part of a page does, one piece of work at a time. `problem` says in `words` why the last one failed, or is empty.
  * @param {Pick<App, 'update'>} app
  * @param {(error: unknown) => string} [words]
+ * @param {(words: string) => void} [onFailed] called with what went wrong, where nothing shows `problem`
  */
-export function createTask(app, words = inWords) {
+export function createTask(app, words = inWords, onFailed = () => undefined) {
   const task = {
     isBusy: false,
     problem: '',
+    onFailed,
     /** @param {() => Promise<unknown>} work */
     async run(work) {
       if (task.isBusy) return
@@ -90,6 +102,7 @@ export function createTask(app, words = inWords) {
         await work()
       } catch (error) {
         task.problem = words(error)
+        task.onFailed(inWords(error))
       } finally {
         task.isBusy = false
         app.update()
@@ -100,26 +113,37 @@ export function createTask(app, words = inWords) {
 }
 
 /**
+ * The button that closes a dialog. What is under way is not cancelled by it.
+ * @param {() => boolean} close
+ * @param {{ isBusy: boolean }} task
+ */
+export function closeButton(close, { isBusy }) {
+  return html`<button type="button" @click=${close}>${isBusy ? 'Close' : 'Cancel'}</button>`
+}
+
+/**
  * Asks before something is done. `run` closes the dialog; what it throws is shown there.
- * @param {Pick<App, 'update' | 'openDialog' | 'closeDialog'>} app
+ * @param {Pick<App, 'update' | 'openDialog'>} app
  * @param {{
- *   title: Template, text: Template, button: string, label?: string, isDanger?: boolean, run: () => Promise<void>,
+ *   title: Template, text: Template, button: string, label?: string, isDanger?: boolean,
+ *   run: (close: () => boolean) => Promise<void>,
  * }} options `label`: of the dialog, that of its button where none is given
  */
 export function openConfirm(app, { title, text, button, label = button, isDanger = true, run }) {
   const task = createTask(app)
-  app.openDialog({
+  const close = app.openDialog({
     label,
+    task,
     render: () =>
       html`<h2>${title}</h2>
         ${text} ${problemNote(task.problem)}
         <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          ${closeButton(close, task)}
           <button
             type="button"
             class=${isDanger ? 'danger' : 'primary'}
             ?disabled=${task.isBusy}
-            @click=${() => task.run(run)}
+            @click=${() => task.run(() => run(close))}
           >
             ${button}
           </button>

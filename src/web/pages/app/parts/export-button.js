@@ -14,10 +14,7 @@ const MORE = '{"nextCursor":'
  * @param {(query: Record<string, string>) => Promise<string>} load
  */
 export function createExportButton(app, noun, load) {
-  const task = createTask(app, (error) => {
-    app.showMessage(`The export failed. ${inWords(error)}`)
-    return ''
-  })
+  const task = createTask(app, inWords, (words) => app.showMessage(`The export failed. ${words}`))
 
   /** @param {Record<string, string>} query */
   const download = async (query) => {

@@ -18,8 +18,8 @@ const MAX_RETRY_MS = 15_000
  */
 export function createScreen(title, inFrame) {
   const root = /** @type {HTMLElement} */ (document.getElementById('app'))
-  const dialog = createDialog(update)
   const toast = createToast(update)
+  const dialog = createDialog(update, toast.show)
   /** @type {View} */
   const loading = { title, render: () => html`<p class="alone">Loading …</p>` }
   let view = loading
@@ -76,11 +76,15 @@ export function createScreen(title, inFrame) {
     root,
     show,
     showLoading: () => show(() => loading),
-    /** Aborts once the view that is shown is left. */
-    viewSignal: () => whileShown.signal,
     withRetries,
     /** What views of the page work with. */
-    parts: { update, openDialog: dialog.open, closeDialog: dialog.close, showMessage: toast.show },
+    parts: {
+      update,
+      openDialog: dialog.open,
+      showMessage: toast.show,
+      /** Aborts once the view that is shown is left. */
+      viewSignal: () => whileShown.signal,
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/dialog.js'
+import { closeButton, createTask } from '../parts/dialog.js'
 import { previewRetry } from './retry-preview.js'
 
 /** @import { App, Overview, RetryJob, Template } from '../types.d.ts' */
@@ -177,15 +177,17 @@ export function openAction(app, action, refresh) {
     task.run(async () => {
       const done = await action.run(requestId)
       const job = typeof done === 'string' ? null : done
+      if (job !== null && !isOpen) app.showMessage(`${action.title}: in progress.`)
       if (job !== null && action.onDone === undefined) return follow(job)
-      app.closeDialog()
+      close()
       action.onDone?.(job)
       if (typeof done === 'string') app.showMessage(done)
       await refresh()
     })
 
-  app.openDialog({
+  const close = app.openDialog({
     label: action.title,
+    task,
     onClose: () => {
       isOpen = false
     },
@@ -194,9 +196,7 @@ export function openAction(app, action, refresh) {
         ${ended === null ? nothing : renderProgress(ended)}
         ${job === null ? question(action, count, prices) : progress(job)} ${problemNote(task.problem)}
         <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>
-            ${job === null ? 'Cancel' : 'Close'}
-          </button>
+          ${closeButton(close, { isBusy: job !== null || (count !== null && task.isBusy) })}
           ${
             job === null && count !== null && count > 0
               ? html`<button

@@ -2,7 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { DAY_MS } from '../lib/times.js'
 import { loading, renderHeading } from '../parts/listing.js'
 import { copyButton } from '../parts/payload.js'
-import { createTask, openConfirm } from '../parts/dialog.js'
+import { closeButton, createTask, openConfirm } from '../parts/dialog.js'
 import { inWords, problemNote } from '../parts/problem.js'
 import { ACTION, renderTable } from '../parts/table.js'
 
@@ -91,12 +91,11 @@ function table(app, keys, reload) {
 }
 
 /**
- * Asks what the key is for, and shows it once.
+ * Asks what the key is for, and shows it once, also where the form was closed before it came.
  * @param {App} app
  * @param {() => Promise<void>} reload
  */
 function openCreate(app, reload) {
-  let key = ''
   const task = createTask(app)
   /** @param {SubmitEvent} event */
   const submit = (event) => {
@@ -107,47 +106,58 @@ function openCreate(app, reload) {
     const days = Number(field('validity'))
     const expiresAt = days === 0 ? null : new Date(Date.now() + days * DAY_MS).toISOString()
     return task.run(async () => {
-      ;({ key } = await app.api.createOwnApiKey({ name: field('name').trim(), expiresAt }))
+      const { key } = await app.api.createOwnApiKey({ name: field('name').trim(), expiresAt })
+      openMade(app, key)
       await reload()
     })
   }
-  const form = () =>
-    html`<form class="fields" @submit=${submit}>
-      <label class="field"
-        >Name
-        <input
-          name="name"
-          required
-          maxlength="200"
-          autocomplete="off"
-          placeholder="what uses it, such as ci"
-        />
-      </label>
-      <label class="field"
-        >Expires
-        <select name="validity">
-          ${VALIDITIES.map((days) => html`<option value=${days} ?selected=${days === PROPOSED_DAYS}>in ${days} days</option>`)}
-          <option value="0">never</option>
-        </select>
-      </label>
-      ${problemNote(task.problem)}
-      <div class="buttons end">
-        <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
-        <button class="primary" ?disabled=${task.isBusy}>Create</button>
-      </div>
-    </form>`
-  const made = () =>
-    html`<p>Copy it now: it is not shown again.</p>
-      <p class="secret"><code>${key}</code></p>
-      <div class="buttons end">
-        ${copyButton(app, 'API key', key)}
-        <button type="button" class="primary" @click=${() => app.closeDialog()}>Done</button>
-      </div>`
-  app.openDialog({
+  const close = app.openDialog({
+    label: 'New API key',
+    task,
+    render: () =>
+      html`<h2>New API key</h2>
+        <form class="fields" @submit=${submit}>
+          <label class="field"
+            >Name
+            <input
+              name="name"
+              required
+              maxlength="200"
+              autocomplete="off"
+              placeholder="what uses it, such as ci"
+            />
+          </label>
+          <label class="field"
+            >Expires
+            <select name="validity">
+              ${VALIDITIES.map((days) => html`<option value=${days} ?selected=${days === PROPOSED_DAYS}>in ${days} days</option>`)}
+              <option value="0">never</option>
+            </select>
+          </label>
+          ${problemNote(task.problem)}
+          <div class="buttons end">
+            ${closeButton(close, task)}
+            <button class="primary" ?disabled=${task.isBusy}>Create</button>
+          </div>
+        </form>`,
+  })
+}
+
+/**
+ * @param {App} app
+ * @param {string} key
+ */
+function openMade(app, key) {
+  const close = app.openDialog({
     label: 'New API key',
     render: () =>
       html`<h2>New API key</h2>
-        ${key === '' ? form() : made()}`,
+        <p>Copy it now: it is not shown again.</p>
+        <p class="secret"><code>${key}</code></p>
+        <div class="buttons end">
+          ${copyButton(app, 'API key', key)}
+          <button type="button" class="primary" @click=${close}>Done</button>
+        </div>`,
   })
 }
 
@@ -164,9 +174,9 @@ function openRevoke(app, { id, name }, reload) {
       cannot be taken back. Keys that were made with it stay: revoke those too where it leaked.
     </p>`,
     button: 'Revoke API key',
-    run: async () => {
+    run: async (close) => {
       await app.api.revokeOwnApiKey(id)
-      app.closeDialog()
+      close()
       app.showMessage('API key revoked.')
       await reload()
     },

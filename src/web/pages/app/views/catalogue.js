@@ -9,9 +9,10 @@ import { copyButton } from '../parts/payload.js'
 import { createFinder } from '../parts/finder.js'
 import { icon } from '../parts/state-mark.js'
 import { problemNote } from '../parts/problem.js'
-import { sendTest } from './delivery-parts.js'
+import { createTestSender } from './delivery-parts.js'
 
 /** @import { App, EventKey, Overview, View } from '../types.d.ts' */
+/** @import { TestSender } from './delivery-parts.js' */
 /** @import { Document, Schema } from '../../docs/document.js' */
 
 /** Parameter of the address. */
@@ -30,6 +31,7 @@ export function createCatalogueView(app) {
   let open = addressed(KEY)
   let isShown = false
   const mayTest = may(app.session, MANAGE)
+  const tests = createTestSender(app)
   const task = createTask(app)
 
   const loadWebhooks = async () => {
@@ -75,7 +77,7 @@ export function createCatalogueView(app) {
               html`<li>
                 <details name="event-key" ?open=${eventKey.key === open} @toggle=${toggled(eventKey.key)}>
                   <summary>${summary(app, eventKey)}</summary>
-                  ${eventKey.key === open ? body(app, eventKey, mayTest) : nothing}
+                  ${eventKey.key === open ? body(app, eventKey, mayTest ? tests : null) : nothing}
                 </details>
               </li>`,
           )}
@@ -100,9 +102,9 @@ function summary({ session }, { key, meaning, permission }) {
 /**
  * @param {App} app
  * @param {EventKey} eventKey
- * @param {boolean} mayTest
+ * @param {TestSender | null} tests null for a member who may not send any
  */
-function body(app, { key, permission, subscribable, schema, example }, mayTest) {
+function body(app, { key, permission, subscribable, schema, example }, tests) {
   const text = JSON.stringify(example, null, 2)
   return html`<div class="columns even">
     <div>
@@ -112,7 +114,7 @@ function body(app, { key, permission, subscribable, schema, example }, mayTest) 
         Members with <span class="mono">${permission}</span> may see its payloads.
         ${subscribable ? nothing : 'It cannot be subscribed to by name.'}
       </p>
-      ${mayTest ? test(app, key, permission) : nothing}
+      ${tests === null ? nothing : test(app, key, permission, tests)}
     </div>
     <div>
       <div class="bar">
@@ -140,8 +142,9 @@ ${JSON.stringify(schema, null, 2)}</pre>
  * @param {App} app
  * @param {string} key
  * @param {string} permission
+ * @param {TestSender} tests
  */
-function test(app, key, permission) {
+function test(app, key, permission, tests) {
   if (!may(app.session, permission))
     return html`<p class="hint">Only members with ${permission} may send this example.</p>`
   const enabled = (app.webhooks ?? []).filter((webhook) => webhook.enabled)
@@ -151,14 +154,14 @@ function test(app, key, permission) {
   const send = (event) => {
     event.preventDefault()
     const { elements } = /** @type {HTMLFormElement} */ (event.currentTarget)
-    return sendTest(app, /** @type {HTMLSelectElement} */ (elements.namedItem('webhook')).value, key)
+    return tests.send(/** @type {HTMLSelectElement} */ (elements.namedItem('webhook')).value, key)
   }
   return html`<form class="send-test" @submit=${send}>
     <label for="test-webhook">Send this example as a test to</label>
     <select id="test-webhook" name="webhook">
       ${enabled.map((webhook) => html`<option value=${webhook.id}>${label(webhook)}</option>`)}
     </select>
-    <button>Send this example as a test</button>
+    <button ?disabled=${tests.isBusy()}>Send this example as a test</button>
   </form>`
 }
 

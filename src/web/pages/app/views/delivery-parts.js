@@ -2,7 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { deliveryLink, placeLink, workflowLink } from '../lib/links.js'
 import { retryInWords } from './retry-preview.js'
 import { copyButton } from '../parts/payload.js'
-import { openConfirm } from '../parts/dialog.js'
+import { createTask, openConfirm } from '../parts/dialog.js'
 import { inWords, staleNote } from '../parts/problem.js'
 
 /** @import { Answers } from '../lib/poll.js' */
@@ -75,8 +75,8 @@ export function openRetry(app, delivery, retry) {
     text: html`<p>${retryInWords(app.session, delivery)}</p>`,
     button: 'Retry',
     isDanger: false,
-    run: () => {
-      app.closeDialog()
+    run: (close) => {
+      close()
       return retry()
     },
   })
@@ -92,8 +92,8 @@ export function openDiscard(app, discard) {
     title: 'Discard this delivery?',
     text: html`<p>It is stopped and not attempted again, unless it is retried.</p>`,
     button: 'Discard',
-    run: () => {
-      app.closeDialog()
+    run: (close) => {
+      close()
       return discard()
     },
   })
@@ -141,9 +141,9 @@ function openErase(app, eventId, refresh) {
       deleted.
     </p>`,
     button: 'Erase',
-    run: async () => {
+    run: async (close) => {
       await app.api.erasePayload(eventId)
-      app.closeDialog()
+      close()
       app.showMessage('The payload is erased.')
       await refresh()
     },
@@ -173,20 +173,28 @@ export function mainHeading(words) {
 }
 
 /**
- * Sends a test event to the webhook, and shows its delivery.
+ * Sends test events, one at a time, and shows their delivery.
  * @param {App} app
- * @param {string} webhookId
- * @param {string} [eventKey] whose example is sent
  */
-export async function sendTest(app, webhookId, eventKey) {
-  try {
-    const { deliveryId } = await app.api.sendTest(webhookId, eventKey)
-    app.go(deliveryLink(webhookId, deliveryId))
-    app.showMessage('A test event is on its way.')
-  } catch (error) {
-    app.showMessage(inWords(error))
+export function createTestSender(app) {
+  const task = createTask(app, inWords, app.showMessage)
+  return {
+    isBusy: () => task.isBusy,
+    /**
+     * @param {string} webhookId
+     * @param {string} [eventKey] whose example is sent
+     */
+    send: (webhookId, eventKey) =>
+      task.run(async () => {
+        const view = app.viewSignal()
+        const { deliveryId } = await app.api.sendTest(webhookId, eventKey)
+        if (!view.aborted) app.go(deliveryLink(webhookId, deliveryId))
+        app.showMessage('A test event is on its way.')
+      }),
   }
 }
+
+/** @typedef {ReturnType<typeof createTestSender>} TestSender */
 
 /** A double click is one request, however fast the first one was answered. */
 const ACT_AGAIN_AFTER_MS = 1_000

@@ -22,10 +22,11 @@ export function enabledSwitch(app, webhook, refresh) {
   const maySwitchOff = enabled && may(app.session, MANAGE)
   const lacking = maySwitchOff ? [] : lackingToManage(app, subscribedEventKeys)
   const change = async () => {
+    const view = app.viewSignal()
     try {
       await app.api.change(id, { enabled: !enabled })
       app.showMessage(enabled ? 'Switched off.' : 'Switched on.')
-      if (!enabled && webhook.stopped > 0) await offerToResume(app, webhook, refresh)
+      if (!enabled && webhook.stopped > 0 && !view.aborted) await offerToResume(app, webhook, refresh)
     } catch (error) {
       app.showMessage(inWords(error))
     }
@@ -79,8 +80,8 @@ function openSwitchOff(app, webhook, change) {
       <p>${whatWaits(waitingForRetry)}</p>
       ${permanentlyFailed === 0 ? nothing : html`<p>${whatFailed(permanentlyFailed)}</p>`}`,
     button: 'Switch off',
-    run: () => {
-      app.closeDialog()
+    run: (close) => {
+      close()
       return change()
     },
   })

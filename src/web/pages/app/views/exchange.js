@@ -16,10 +16,7 @@ import { outcomeMark } from '../parts/timeline.js'
 export function createExchange(app, signedRequest) {
   const sent = createPayload(app)
   const answered = createPayload(app, 'Body of the answer')
-  const copying = createTask(app, (error) => {
-    app.showMessage(inWords(error))
-    return ''
-  })
+  const copying = createTask(app, inWords, app.showMessage)
   const copyCurl = () =>
     copying.run(async () => {
       const command = curlCommand(await signedRequest())
@@ -110,14 +107,14 @@ function headersOf(label, headers) {
  * @param {string} command
  */
 function showCommand(app, command) {
-  app.openDialog({
+  const close = app.openDialog({
     label: 'The request as a curl command',
     render: () =>
       html`<h2>The request as a curl command</h2>
         <p>The browser does not let this page copy. Select the command and copy it yourself.</p>
         <pre class="wrap" tabindex="0" role="region" aria-label="curl command">${command}</pre>
         <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Close</button>
+          <button type="button" @click=${close}>Close</button>
         </div>`,
   })
 }

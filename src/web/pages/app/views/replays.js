@@ -6,7 +6,7 @@ import { nameOf } from '../parts/address.js'
 import { keyField, rangeFields } from '../parts/filter-fields.js'
 import { renderProgress } from '../parts/job-progress.js'
 import { inWords, problemNote } from '../parts/problem.js'
-import { createTask } from '../parts/dialog.js'
+import { closeButton, createTask } from '../parts/dialog.js'
 
 /** @import { App, Overview, Replay, ReplayCount } from '../types.d.ts' */
 
@@ -60,12 +60,13 @@ export function openReplay(app, webhook) {
   const send = () =>
     task.run(async () => {
       await app.api.replay(id, body(), requestId)
-      app.closeDialog()
-      app.go(webhookLink(id, 'deliveries'))
+      app.showMessage('The past events are on their way.')
+      if (close()) app.go(webhookLink(id, 'deliveries'))
     })
 
-  app.openDialog({
+  const close = app.openDialog({
     label: 'Send past events',
+    task,
     render: () =>
       html`<h2>Send past events to ${nameOf(webhook)}</h2>
         <p>
@@ -84,7 +85,7 @@ export function openReplay(app, webhook) {
         <p role="status">${count === null ? nothing : countInWords(app, count, filter.since)}</p>
         ${count === null && task.problem === '' ? html`<p class="faint">Counting …</p>` : problemNote(task.problem)}
         <div class="buttons end">
-          <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+          ${closeButton(close, task)}
           ${
             count !== null && mayHaveEvents(count)
               ? html`<button type="button" class="primary" ?disabled=${task.isBusy} @click=${send}>

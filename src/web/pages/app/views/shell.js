@@ -50,7 +50,7 @@ export function openShortcutHelp(app) {
     switchShortcuts(/** @type {HTMLInputElement} */ (event.currentTarget).checked)
     app.update()
   }
-  app.openDialog({
+  const close = app.openDialog({
     label: 'Keyboard shortcuts',
     render: () =>
       html`<h2>Keyboard shortcuts</h2>
@@ -71,7 +71,7 @@ export function openShortcutHelp(app) {
           >
         </p>
         <div class="buttons end">
-          <button type="button" class="primary" @click=${() => app.closeDialog()}>Close</button>
+          <button type="button" class="primary" @click=${close}>Close</button>
         </div>`,
   })
 }

@@ -1,7 +1,7 @@
 import { ApiProblem } from '../lib/api.js'
 import { html, nothing } from '../lib/html.js'
 import { WILDCARD } from '../lib/permissions.js'
-import { createTask } from '../parts/dialog.js'
+import { closeButton, createTask } from '../parts/dialog.js'
 import { createKeyPicker } from '../parts/key-picker.js'
 import { inWords, problemNote } from '../parts/problem.js'
 
@@ -65,9 +65,8 @@ export function openWebhookForm(app, webhook, onSaved) {
     await task.run(async () => {
       const id = webhook === null ? (await app.api.create(body, keyOf(body))).id : webhook.id
       if (webhook !== null) await app.api.change(webhook.id, changesOf(body, webhook))
-      app.closeDialog()
       app.showMessage(webhook === null ? 'Webhook created.' : 'Changes saved.')
-      onSaved(id)
+      if (close()) onSaved(id)
     })
     queueMicrotask(() =>
       document
@@ -77,8 +76,9 @@ export function openWebhookForm(app, webhook, onSaved) {
     )
   }
   const title = webhook === null ? 'New webhook' : 'Edit webhook'
-  app.openDialog({
+  const close = app.openDialog({
     label: title,
+    task,
     render: () =>
       html`<h2>${title}</h2>
         <form class="fields" novalidate @submit=${submit}>
@@ -129,7 +129,7 @@ export function openWebhookForm(app, webhook, onSaved) {
           >
           ${fieldProblem('enabled-problem', atField.get('enabled'))} ${problemNote(task.problem)}
           <div class="buttons end">
-            <button type="button" @click=${() => app.closeDialog()}>Cancel</button>
+            ${closeButton(close, task)}
             <button class="primary" ?disabled=${task.isBusy}>
               ${webhook === null ? 'Create webhook' : 'Save'}
             </button>

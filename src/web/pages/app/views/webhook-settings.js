@@ -103,11 +103,11 @@ function openDelete(app, webhook) {
       be taken back.
     </p>`,
     button: 'Delete webhook',
-    run: async () => {
+    run: async (close) => {
       await app.api.remove(webhook.id)
       app.webhooks = null
-      app.go(placeLink(''))
       app.showMessage('Webhook deleted.')
+      if (close()) app.go(placeLink(''))
     },
   })
 }

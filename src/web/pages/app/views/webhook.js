@@ -10,11 +10,12 @@ import { createDeliveries } from './deliveries.js'
 import { enabledSwitch } from './enabled-switch.js'
 import { createIncidents, renderHold, renderOpenIncident } from './incidents.js'
 import { createLive } from './live.js'
-import { sendTest } from './delivery-parts.js'
+import { createTestSender } from './delivery-parts.js'
 import { createWebhookOverview } from './webhook-overview.js'
 import { createWebhookSettings } from './webhook-settings.js'
 
 /** @import { App, Overview, Tab, Template, View } from '../types.d.ts' */
+/** @import { TestSender } from './delivery-parts.js' */
 
 const MAX_HEADING_LENGTH = 90
 
@@ -52,6 +53,7 @@ export function createWebhookView(app, id) {
   const found = () => app.webhooks?.find((candidate) => candidate.id === id) ?? null
   let webhook = found()
   let isDeleted = false
+  const tests = createTestSender(app)
   const polling = poll(
     app,
     async () => {
@@ -73,7 +75,8 @@ export function createWebhookView(app, id) {
     },
     render() {
       if (isDeleted || polling.answers.status === 404) return gone()
-      return html`${CRUMBS} ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh)}
+      return html`${CRUMBS}
+      ${webhook === null ? nothing : heading(app, webhook, isOverview, polling.refresh, tests)}
       ${staleNote(app, polling.answers)}
       ${
         webhook === null
@@ -106,9 +109,10 @@ export function createWebhookView(app, id) {
  * @param {Overview} webhook
  * @param {boolean} isOverview
  * @param {() => Promise<void>} refresh
+ * @param {TestSender} tests
  * @returns {Template}
  */
-function heading(app, webhook, isOverview, refresh) {
+function heading(app, webhook, isOverview, refresh, tests) {
   const { url, description, enabled } = webhook
   // A long one is whole in the settings.
   const shown = url.length > MAX_HEADING_LENGTH ? shortAddress(url, MAX_HEADING_LENGTH) : address(url)
@@ -123,7 +127,11 @@ function heading(app, webhook, isOverview, refresh) {
     ${
       may(app.session, MANAGE)
         ? html`<div class="buttons">
-            <button type="button" ?disabled=${!enabled} @click=${() => sendTest(app, webhook.id)}>
+            <button
+              type="button"
+              ?disabled=${!enabled || tests.isBusy()}
+              @click=${() => tests.send(webhook.id)}
+            >
               Send a test event
             </button>
           </div>`
