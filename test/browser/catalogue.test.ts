@@ -22,6 +22,32 @@ describe('the catalogue and the audit trail in the developer area', () => {
     expect(await page.title()).to.equal('invoice:paid · Catalogue · Posthorn')
   })
 
+  it('shows the fields of a schema that refers to itself', async () => {
+    const { page } = await area.signIn()
+    const rows = { type: 'array', items: { $ref: '#/$defs/rows' } }
+    const either = { anyOf: [{ $ref: '#/$defs/either' }, { type: 'null' }] }
+    const properties = {
+      parent: { $ref: '#' },
+      rows: { $ref: '#/$defs/rows' },
+      either: { $ref: '#/$defs/either' },
+      named: { $ref: '#name' },
+    }
+    const schema = { type: 'object', properties, $defs: { rows, either, name: { $anchor: 'name' } } }
+    await page.route('**/api/event-keys', async (route) => {
+      const response = await route.fetch()
+      const { data } = (await response.json()) as { data: object[] }
+      await route.fulfill({ response, json: { data: data.map((key) => ({ ...key, schema })) } })
+    })
+    await page.goto(new URL('/developer?view=catalogue&key=invoice:paid', area.posthorn.url).href)
+    await page.locator('.schema dt').first().waitFor()
+    expect(await page.locator('.schema dt').allInnerTexts()).to.deep.equal([
+      'parent object optional',
+      'rows list of the same optional',
+      'either the same or null optional',
+      'named any optional',
+    ])
+  })
+
   it('sends the example of a key as a test to the webhook that is chosen, once for a double click', async () => {
     const { stage } = area
     stage.answerWith(() => 204)

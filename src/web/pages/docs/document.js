@@ -56,20 +56,31 @@ export function inGroups({ paths, tags }) {
   )
 }
 
+/** A reference may lead to others; one that leads to itself is followed no further. */
+const MAX_REFERENCES = 8
+
 /**
- * What a reference of the document points to; the value itself where it is none.
+ * What a reference of the document points to, nothing where it points to no member of it; the value itself where it is
+ * no reference.
  * @template {{ $ref?: string }} T
  * @param {Document} document
  * @param {T} value
  * @returns {T}
  */
 export function resolved(document, value) {
-  if (value.$ref === undefined) return value
-  /** @type {unknown} */
-  let found = document
-  for (const step of value.$ref.replace('#/', '').split('/'))
-    found = /** @type {Record<string, unknown>} */ (found)[step.replaceAll('~1', '/').replaceAll('~0', '~')]
-  return /** @type {T} */ (found)
+  let found = value
+  for (let count = 0; found.$ref !== undefined; count++) {
+    const [root, ...names] = decodeURIComponent(found.$ref).split('/')
+    if (root !== '#' || count === MAX_REFERENCES) return /** @type {T} */ ({})
+    /** @type {unknown} */
+    let member = document
+    for (const name of names)
+      member = /** @type {Record<string, unknown> | undefined} */ (member)?.[
+        name.replaceAll('~1', '/').replaceAll('~0', '~')
+      ]
+    found = /** @type {T} */ (member ?? {})
+  }
+  return found
 }
 
 /**

@@ -4,7 +4,7 @@ import { resolved } from './document.js'
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Document, Schema } from './document.js' */
 
-/** A catalogue may have schemas that contain themselves. */
+/** Fields further down are not shown. */
 const MAX_DEPTH = 8
 
 /** Longer lists of values and patterns are said in words. */
@@ -12,20 +12,22 @@ const MAX_SHOWN_VALUES = 12
 const MAX_SHOWN_PATTERN = 120
 
 /**
- * The fields of a schema, and of those below them.
+ * The fields of a schema, and of those below them; those of a schema that contains itself once.
  * @param {Document} document
  * @param {Schema} given
- * @param {number} [depth]
+ * @param {readonly Schema[]} [above] the objects that contain it
  * @returns {Template}
  */
-export function renderSchema(document, given, depth = 0) {
+export function renderSchema(document, given, above = []) {
   const schema = resolved(document, given)
   const object = objectIn(document, schema)
+  const within = object === undefined ? above : [...above, object]
   const fields = Object.entries(object?.properties ?? {})
   if (fields.length === 0) return html`<p class="type">${typeOf(document, schema)} ${describe(schema)}</p>`
   return html`<dl class="schema">
     ${fields.map(([name, field]) => {
       const type = resolved(document, field)
+      const inner = objectIn(document, type)
       const isRequired = object?.required?.includes(name) === true
       return html`<div>
         <dt>
@@ -35,9 +37,9 @@ export function renderSchema(document, given, depth = 0) {
         <dd>
           ${describe(type)}
           ${
-            depth === MAX_DEPTH || objectIn(document, type)?.properties === undefined
+            inner === undefined || within.includes(inner) || within.length > MAX_DEPTH
               ? nothing
-              : renderSchema(document, type, depth + 1)
+              : renderSchema(document, type, within)
           }
         </dd>
       </div>`
@@ -49,32 +51,37 @@ export function renderSchema(document, given, depth = 0) {
  * The object with fields that a schema is, is a list of, or may be.
  * @param {Document} document
  * @param {Schema} given
+ * @param {readonly Schema[]} [above] the schemas that it is a part of
  * @returns {Schema | undefined}
  */
-function objectIn(document, given) {
+function objectIn(document, given, above = []) {
   const schema = resolved(document, given)
+  if (above.includes(schema)) return undefined
   const { properties, items, anyOf, oneOf } = schema
   if (Object.keys(properties ?? {}).length > 0) return schema
-  if (items !== undefined) return objectIn(document, items)
-  return (anyOf ?? oneOf)?.map((one) => objectIn(document, one)).find((found) => found !== undefined)
+  const parts = items === undefined ? (anyOf ?? oneOf ?? []) : [items]
+  return parts.map((one) => objectIn(document, one, [...above, schema])).find((found) => found !== undefined)
 }
 
 /**
  * @param {Document} document
  * @param {Schema} given
+ * @param {readonly Schema[]} [above] the schemas that it is a part of
  * @returns {string}
  */
-function typeOf(document, given) {
+function typeOf(document, given, above = []) {
   const schema = resolved(document, given)
+  if (above.includes(schema)) return 'the same'
+  const partOf = (/** @type {Schema} */ part) => typeOf(document, part, [...above, schema])
   const { type, items, enum: values, const: value, format, title } = schema
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined && choices.length > MAX_SHOWN_VALUES) return 'object'
-  if (choices !== undefined) return [...new Set(choices.map((one) => typeOf(document, one)))].join(' or ')
+  if (choices !== undefined) return [...new Set(choices.map(partOf))].join(' or ')
   if (values !== undefined && values.length > MAX_SHOWN_VALUES)
     return `one of ${String(values.length)} values${title === undefined ? '' : ` (${title})`}`
   if (values !== undefined) return values.map((one) => JSON.stringify(one)).join(' | ')
   if (value !== undefined) return JSON.stringify(value)
-  if (items !== undefined) return `list of ${typeOf(document, items)}`
+  if (items !== undefined) return `list of ${partOf(items)}`
   const name = Array.isArray(type) ? type.join(' or ') : (type ?? 'any')
   return format === undefined ? name : `${name} (${format})`
 }
