@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
+import { writeFailedAttempts } from '../helpers/deliveries/backlog.ts'
 import { setRow } from '../helpers/deliveries/set-row.ts'
 
 describe('the page of a webhook in the developer area', () => {
@@ -120,6 +121,16 @@ describe('the page of a webhook in the developer area', () => {
     await page.getByText('Figures').click()
     await page.getByRole('columnheader', { name: 'Successful attempts' }).waitFor()
     expect(await page.getByText(/p50|p99/).count()).to.equal(0)
+  })
+
+  it('names bars of seven days by day and hour', async () => {
+    const { id } = await webhook()
+    const ids = await backlog(id, 'failed', 1)
+    await writeFailedAttempts(area.stage.dataSource, ids, { statusCode: 503 })
+    const { page } = await area.signIn(area.stage.member, { path: `${at(id).path}&range=7d` })
+    const bar = page.locator('.chart title').last()
+    await page.getByText('1 failed attempt', { exact: true }).waitFor()
+    expect(await bar.textContent()).to.match(/^\d+ \w+, \d\d:\d\d: 0 successful attempts, 1 failed attempt$/)
   })
 
   it('shows how to verify in four languages, signed with the own secret once that is revealed', async () => {

@@ -35,6 +35,7 @@ export function createTimes(timeZone) {
   const hour = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit' })
   const clock = formatter(undefined, timeZone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
   const day = formatter(undefined, timeZone, { day: 'numeric', month: 'short' })
+  const dayAndHour = formatter(undefined, timeZone, { ...toTheSecond, second: undefined })
 
   /**
    * @param {string} iso
@@ -85,6 +86,11 @@ export function createTimes(timeZone) {
      * @param {string} iso
      */
     hour: (iso) => hour.format(new Date(iso)),
+    /**
+     * `14 Mar, 09:00`
+     * @param {string} iso
+     */
+    dayAndHour: (iso) => dayAndHour.format(new Date(iso)),
   }
 }
 

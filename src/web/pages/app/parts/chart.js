@@ -2,7 +2,7 @@ import { html, svg } from '../lib/html.js'
 import { deliveriesLink } from '../lib/links.js'
 import { HOUR_MS, plural } from '../lib/times.js'
 
-/** @import { Activity, App, Template, Times } from '../types.d.ts' */
+/** @import { Activity, App, Template } from '../types.d.ts' */
 
 /** @typedef {Activity['buckets'][number]} Bucket */
 
@@ -33,7 +33,7 @@ export function renderChart(app, webhookId, { buckets, bucketMs }) {
   const [first, middle] = [buckets[0], buckets[Math.floor(buckets.length / 2)]]
   const isLong = bucketMs * buckets.length > 24 * HOUR_MS
   const label = (/** @type {string} */ iso) => (isLong ? times.short(iso) : times.hour(iso))
-  const long = (/** @type {string} */ iso) => (isLong ? times.at(iso) : times.hour(iso))
+  const from = isLong ? times.dayAndHour : times.hour
   /** @param {Bucket} bucket */
   const linkOf = ({ startedAt }) =>
     deliveriesLink(webhookId, {
@@ -44,7 +44,7 @@ export function renderChart(app, webhookId, { buckets, bucketMs }) {
       <span>${plural(max, 'attempt')}</span><span>per ${unitOf(bucketMs)}</span>
     </p>
     <svg class="chart" viewBox="0 0 ${width} ${HEIGHT + 2}" preserveAspectRatio="none" aria-hidden="true">
-      ${buckets.map((bucket, index) => renderBar(bucket, index * STEP, max, times, linkOf(bucket)))}
+      ${buckets.map((bucket, index) => renderBar(bucket, index * STEP, max, from(bucket.startedAt), linkOf(bucket)))}
       <line class="base" x1="0" x2=${width} y1="0.5" y2="0.5" />
       <line class="base" x1="0" x2=${width} y1=${HEIGHT + 1} y2=${HEIGHT + 1} />
     </svg>
@@ -66,7 +66,7 @@ export function renderChart(app, webhookId, { buckets, bucketMs }) {
           ${buckets.filter(hasAny).map(
             (bucket) =>
               html`<tr>
-                <th scope="row"><a href=${linkOf(bucket)}>${long(bucket.startedAt)}</a></th>
+                <th scope="row"><a href=${linkOf(bucket)}>${from(bucket.startedAt)}</a></th>
                 <td>${bucket.succeeded.toLocaleString()}</td>
                 <td>${bucket.failed.toLocaleString()}</td>
               </tr>`,
@@ -126,13 +126,13 @@ function hasAny({ succeeded, failed }) {
  * @param {Bucket} hour
  * @param {number} x
  * @param {number} max
- * @param {Times} times
+ * @param {string} from
  * @param {string} link
  */
-function renderBar({ startedAt, succeeded, failed }, x, max, times, link) {
+function renderBar({ succeeded, failed }, x, max, from, link) {
   const [good, bad] = [heightOf(succeeded, max, HEIGHT), heightOf(failed, max, HEIGHT)]
   return svg`<a href=${link} tabindex="-1"><g>
-    <title>${times.hour(startedAt)}: ${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')}</title>
+    <title>${from}: ${plural(succeeded, 'successful attempt')}, ${plural(failed, 'failed attempt')}</title>
     <rect class="hover" x=${x} y="0" width=${STEP} height=${HEIGHT} />
     <rect class="good" x=${x + 1.5} y=${HEIGHT - good} width=${BAR} height=${good} />
     <rect class="bad" x=${x + 1.5} y=${Math.max(0, HEIGHT - good - bad)} width=${BAR} height=${bad} />
