@@ -174,6 +174,38 @@ describe('acting on deliveries in the developer area', () => {
     await page.locator('.timeline').getByText('HTTP 204').waitFor()
   })
 
+  it('offers no retry of a test event, which has one attempt', async () => {
+    const { stage } = area
+    stage.answerWith(() => 503)
+    const { page } = await area.signIn(stage.member, at(stage.webhookId))
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByText('A test event is attempted once').first().waitFor()
+    expect(await page.locator('.timeline').getByRole('listitem').count()).to.equal(1)
+    expect(await page.getByRole('button', { name: 'Retry now' }).count()).to.equal(0)
+    await page.goto(new URL(deliveriesAt(stage.webhookId).path, area.posthorn.url).href)
+    const row = page.getByRole('row').filter({ hasText: 'webhook:test' }).filter({ hasText: 'Stopped' })
+    await row.waitFor()
+    expect(await row.getByRole('button', { name: 'Retry' }).count()).to.equal(0)
+  })
+
+  it('reads a delivery less often, the longer it waits', async () => {
+    const { id } = await otherWebhook(false)
+    const [deliveryId] = await backlog(id, 'waiting', 1)
+    const { page } = await area.signIn()
+    let count = 0
+    page.on('request', (request) => {
+      if (request.url().endsWith(`/deliveries/${deliveryId}`)) count++
+    })
+    await page.clock.install()
+    await page.goto(new URL(`${at(id).path}&delivery=${deliveryId}`, area.posthorn.url).href)
+    await page.locator('.timeline').getByText('Due in').waitFor()
+    await page.clock.runFor(10_000)
+    expect(count).to.equal(1)
+    const next = page.waitForRequest(/\/deliveries\//)
+    await page.clock.runFor(10_000)
+    await next
+  })
+
   it('offers to resume what was stopped when the webhook is switched on, and shows the result', async () => {
     const { stage } = area
     let count = 0

@@ -17,6 +17,7 @@ export type DeliveryRow = Pick<
   | 'id'
   | 'webhookId'
   | 'eventId'
+  | 'isTest'
   | 'state'
   | 'stopReason'
   | 'nextAttemptAt'
@@ -39,7 +40,8 @@ type AttemptSummaryRow = Pick<
 
 /** The columns of a {@link DeliveryRow}, of a delivery and its event. */
 export const DELIVERY_COLUMNS = `delivery.id, delivery.webhook_id AS "webhookId", delivery.event_id AS "eventId",
-  event.key AS "eventKey", event.trace_id AS "traceId", delivery.state, delivery.stop_reason AS "stopReason",
+  event.key AS "eventKey", event.trace_id AS "traceId", delivery.is_test AS "isTest", delivery.state,
+  delivery.stop_reason AS "stopReason",
   delivery.attempts AS "attemptCount", delivery.next_attempt_at AS "nextAttemptAt",
   delivery.paused_since AS "pausedSince", delivery.created_at AS "createdAt", delivery.completed_at AS "completedAt",
   (SELECT json_build_object('number', number, 'startedAt', started_at, 'durationMs', duration_ms, 'outcome', outcome,
@@ -64,9 +66,9 @@ export async function findDelivery(
   organisationId: string,
   webhookId: string,
   id: string,
-): Promise<(DeliveryRow & StoredPayload & { isTest: boolean; subscribedEventKeys: string[] }) | null> {
+): Promise<(DeliveryRow & StoredPayload & { subscribedEventKeys: string[] }) | null> {
   return sql(
-    `SELECT ${DELIVERY_COLUMNS}, delivery.is_test AS "isTest", ${PAYLOAD_COLUMNS},
+    `SELECT ${DELIVERY_COLUMNS}, ${PAYLOAD_COLUMNS},
             webhook.subscribed_event_keys AS "subscribedEventKeys"
        FROM delivery JOIN event ON event.id = delivery.event_id JOIN webhook ON webhook.id = delivery.webhook_id
       WHERE delivery.organisation_id = :organisationId AND delivery.webhook_id = :webhookId AND delivery.id = :id

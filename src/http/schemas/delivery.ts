@@ -113,6 +113,10 @@ export const DeliverySchema = Type.Object(
       description: 'Trace of its event',
       examples: ['6c42567ab0f8157384bcb87bd270b3cb'],
     }),
+    isTest: Type.Boolean({
+      description: 'It is of a test event, which is attempted once and cannot be retried',
+      examples: [false],
+    }),
     state: Type.Enum([...DELIVERY_STATES], { title: 'DeliveryState', examples: ['waiting'] }),
     stopReason: orNull(Type.Enum([...STOP_REASONS], { title: 'StopReason' }), {
       description:

@@ -97,6 +97,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       'eventId',
       'eventKey',
       'traceId',
+      'isTest',
       'state',
       'stopReason',
       'attemptCount',
@@ -118,6 +119,7 @@ describe('GET /webhooks/:id/deliveries/:deliveryId', () => {
       state: 'completed',
       attemptCount: 3,
       nextAttemptAt: null,
+      isTest: false,
       pausedSince: null,
       queue: null,
     })

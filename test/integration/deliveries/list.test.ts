@@ -84,6 +84,7 @@ describe('GET /webhooks/:id/deliveries', () => {
       state: 'waiting',
       attemptCount: 1,
       nextAttemptAt: nextAttemptAt.toISOString(),
+      isTest: false,
       pausedSince: null,
       createdAt: createdAt.toISOString(),
       completedAt: null,

@@ -46,13 +46,13 @@ export function createAnswers() {
 }
 
 /**
- * Calls `load` now and again, each time `everyMs` after the last call ended, while the page is visible, and shows what
+ * Calls `load` now and again, each time `pauseMs` after the last call ended, while the page is visible, and shows what
  * came of it. `refresh` does so at once; `stop` ends it for good.
  * @param {Pick<App, 'update'>} app
  * @param {() => Promise<void>} load
- * @param {number} everyMs
+ * @param {number | (() => number)} pauseMs
  */
-export function poll(app, load, everyMs) {
+export function poll(app, load, pauseMs) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   /** @type {Promise<void> | null} */
@@ -74,7 +74,8 @@ export function poll(app, load, everyMs) {
       answers.failed(error)
     }
     app.update()
-    const pause = Math.min(everyMs * 2 ** failures, Math.max(MAX_DELAY_MS, everyMs))
+    const usual = typeof pauseMs === 'number' ? pauseMs : pauseMs()
+    const pause = Math.min(usual * 2 ** failures, Math.max(MAX_DELAY_MS, usual))
     if (!isStopped() && !document.hidden) timer = setTimeout(() => void refresh(), pause)
   }
   // Read again: it may have been stopped during `load`.

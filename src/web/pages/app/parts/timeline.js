@@ -13,7 +13,7 @@ import { mark, stateInWords } from './state-mark.js'
  * @returns {Template}
  */
 export function renderTimeline(app, delivery, choice) {
-  const scheduled = app.session.retryWaitsMs.length + 1
+  const scheduled = delivery.isTest ? 1 : app.session.retryWaitsMs.length + 1
   const first = delivery.attempts[0]?.number ?? 1
   const isOver = delivery.completedAt !== null
   const last = isOver ? delivery.attemptCount : Math.max(scheduled, delivery.attemptCount)

@@ -20,7 +20,9 @@ import { createActs, openRetry } from './delivery-parts.js'
 /** The last characters of an id are random. */
 const SHORT_ID_LENGTH = 8
 
-const RETRIED = ['waiting', 'failed', 'stopped']
+/** Whether the API would retry it. @param {Delivery} delivery */
+const isRetriable = ({ state, stopReason, isTest }) =>
+  ['waiting', 'failed', 'stopped'].includes(state) && stopReason !== 'payload_erased' && !isTest
 
 /**
  * @param {App} app
@@ -37,8 +39,8 @@ export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
 
   /** @param {Delivery} delivery */
   const retryButton = (delivery) => {
-    const { id, state } = delivery
-    return RETRIED.includes(state) || isActing(id)
+    const { id } = delivery
+    return isRetriable(delivery) || isActing(id)
       ? html`<button
           type="button"
           class="quiet"
@@ -84,8 +86,10 @@ export function createDeliveryTable(app, webhookId, selection, refresh, panel) {
       head: 'Attempt',
       className: 'attempt number',
       label: 'Attempt',
-      cell: ({ attemptCount }) =>
-        attemptCount > maxAttempts ? attemptCount : `${String(attemptCount)} of ${String(maxAttempts)}`,
+      cell: ({ attemptCount, isTest }) =>
+        isTest || attemptCount > maxAttempts
+          ? attemptCount
+          : `${String(attemptCount)} of ${String(maxAttempts)}`,
     },
     {
       head: 'Status',

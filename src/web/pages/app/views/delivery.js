@@ -20,10 +20,18 @@ import { createExchange } from './exchange.js'
 
 /** @import { App, AuditEntry, DeliveryDetail, Overview, Template, View } from '../types.d.ts' */
 
-const EVERY_MS = 1_000
+/** What is over changes only when it is retried; a long wait seldom ends before its time. */
+const MIN_PAUSE_MS = 1_000
+const FINAL_PAUSE_MS = 5_000
+const MAX_PAUSE_MS = 15_000
 
-/** What is over changes only when it is retried. */
-const FINAL_EVERY_MS = 5_000
+/** @param {DeliveryDetail | null} delivery */
+function pauseMs(delivery) {
+  if (delivery === null) return MIN_PAUSE_MS
+  if (delivery.completedAt !== null) return FINAL_PAUSE_MS
+  const leftMs = delivery.nextAttemptAt === null ? 0 : Date.parse(delivery.nextAttemptAt) - Date.now()
+  return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, leftMs / 4))
+}
 
 /**
  * One delivery: its attempts on the schedule, and of one of them what was sent and what came back.
@@ -42,7 +50,6 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   let stop = null
   /** The attempt that is shown; null for the latest one. @type {number | null} */
   let chosen = null
-  let readAt = 0
   /** @param {Template} words */
   const heading = (words) => (isBeside ? html`<h2 tabindex="-1">${words}</h2>` : mainHeading(words))
   const exchange = createExchange(app, () => app.api.deliveryRequest(webhookId, id))
@@ -61,22 +68,13 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
   const polling = poll(
     app,
     async () => {
-      const isFinal = delivery !== null && delivery.completedAt !== null
-      if (isFinal && Date.now() - readAt < FINAL_EVERY_MS) return
       delivery = await app.api.delivery(webhookId, id)
-      readAt = Date.now()
       app.update()
       await Promise.all([loadWebhook(), loadStop(delivery)])
     },
-    EVERY_MS,
+    () => pauseMs(delivery),
   )
-
-  const refresh = () => {
-    readAt = 0
-    return polling.refresh()
-  }
-
-  const { isActing, act } = createActs(app, refresh)
+  const { isActing, act } = createActs(app, polling.refresh)
   const retry = () => act(id, () => app.api.retryOne(webhookId, id))
   const askToRetry = () => delivery !== null && openRetry(app, delivery, retry)
   const discard = () => openDiscard(app, () => act(id, () => app.api.discardOne(webhookId, id), 'Discarded.'))
@@ -119,7 +117,7 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
 
   /** @param {DeliveryDetail} shown */
   function body(shown) {
-    const { attempts, eventKey, eventId, state, createdAt, pausedSince, payloadErased } = shown
+    const { attempts, eventKey, eventId, state, createdAt, pausedSince, payloadErased, isTest } = shown
     const attempt = attempts.find(({ number }) => number === chosen) ?? attempts.at(-1)
     return html`<div class="heading">
         <div>
@@ -127,8 +125,8 @@ export function createDeliveryView(app, webhookId, id, isBeside = false) {
           <p>${stateMark(state)} <span class="faint">published ${app.times.at(createdAt)}</span></p>
         </div>
         <div class="buttons">
-          ${may(app.session, MANAGE) && state !== 'completed' ? buttons(shown) : nothing}
-          ${eraseButton(app, eventId, payloadErased, refresh)}
+          ${may(app.session, MANAGE) && state !== 'completed' && !isTest ? buttons(shown) : nothing}
+          ${eraseButton(app, eventId, payloadErased, polling.refresh)}
         </div>
       </div>
       ${payloadErased === null ? nothing : erasedNote(app, payloadErased)}
