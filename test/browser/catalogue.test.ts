@@ -120,6 +120,22 @@ describe('the catalogue and the audit trail in the developer area', () => {
     await page.getByText('No entries match the filter.').waitFor()
   })
 
+  it('reads lists of the audit trail and of API keys again after an answer that failed', async () => {
+    const { page } = await area.signIn()
+    await page.clock.install()
+    for (const view of ['audit', 'api-keys']) {
+      let count = 0
+      await page.route(new RegExp(`/${view}(\\?|$)`), (route) => {
+        count++
+        return count === 1 ? route.abort() : route.continue()
+      })
+      await page.goto(new URL(`/developer?view=${view}`, area.posthorn.url).href)
+      await page.getByText('Posthorn cannot be reached.').waitFor()
+      await page.clock.runFor(60_000)
+      await page.getByText('Posthorn cannot be reached.').waitFor({ state: 'detached' })
+    }
+  })
+
   it('leaves the audit trail to members with full access', async () => {
     const { page } = await area.signIn(await memberWith(['webhook:read']), { path: '/developer?view=audit' })
     await page.getByRole('alert').waitFor()

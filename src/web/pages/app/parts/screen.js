@@ -122,7 +122,7 @@ export function renderFrame({ home, places, who, of, label, account, signOut, ti
     </header>
     <main id="main" tabindex="-1">${view.render()}</main>
     <footer class="faint">
-      <span>Times are in ${timeZone.replace('_', ' ')}; rest the pointer on one for UTC.</span>
+      <span>Times are in ${timeZone.replaceAll('_', ' ')}; rest the pointer on one for UTC.</span>
       ${help} ${renderThemeSwitch()}
     </footer>`
 }

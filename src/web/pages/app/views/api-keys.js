@@ -1,9 +1,10 @@
 import { html, nothing } from '../lib/html.js'
+import { poll } from '../lib/poll.js'
 import { DAY_MS } from '../lib/times.js'
 import { loading, renderHeading } from '../parts/listing.js'
 import { copyButton } from '../parts/payload.js'
 import { closeButton, createTask, openConfirm } from '../parts/dialog.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { problemNote, staleNote } from '../parts/problem.js'
 import { ACTION, renderTable } from '../parts/table.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
@@ -11,6 +12,8 @@ import { ACTION, renderTable } from '../parts/table.js'
 /** How long a new key may be valid, in days. */
 const VALIDITIES = [30, 90, 365]
 const PROPOSED_DAYS = 90
+
+const EVERY_MS = 15_000
 
 /**
  * The member's own API keys: what they are, a new one, and the end of one.
@@ -20,35 +23,31 @@ const PROPOSED_DAYS = 90
 export function createApiKeysView(app) {
   /** @type {OwnApiKeys | null} */
   let known = null
-  let problem = ''
-  // Also while an earlier list is under way, which was read before the change.
-  const load = async () => {
-    try {
+  const { answers, refresh, stop } = poll(
+    app,
+    async () => {
       known = await app.api.ownApiKeys()
-      problem = ''
-    } catch (error) {
-      problem = inWords(error)
-    }
-    app.update()
-  }
-  void load()
+    },
+    EVERY_MS,
+  )
   return {
     title: 'API keys',
+    stop,
     render: () =>
       html`${renderHeading(
           'API keys',
           `Each acts as you, ${app.session.member.name}, with your permissions.`,
           known?.isCreationEnabled === true
-            ? html`<button type="button" class="primary" @click=${() => openCreate(app, load)}>
+            ? html`<button type="button" class="primary" @click=${() => openCreate(app, refresh)}>
                 New API key
               </button>`
             : nothing,
         )}
         <section class="card deliveries" aria-label="API keys">
-          ${problemNote(problem)} ${known === null ? loading({ problem }) : nothing}
+          ${staleNote(app, answers)} ${known === null ? loading(answers) : nothing}
           ${known?.isCreationEnabled === false ? html`<p class="note">Here only the operator creates API keys.</p>` : nothing}
           ${known?.data.length === 0 ? html`<p class="faint">You have no API key.</p>` : nothing}
-          ${known === null || known.data.length === 0 ? nothing : table(app, known.data, load)}
+          ${known === null || known.data.length === 0 ? nothing : table(app, known.data, refresh)}
         </section>`,
   }
 }

@@ -2,6 +2,7 @@ import { html, nothing } from '../lib/html.js'
 import { actionInWords, ACTIONS, detailsInWords } from '../lib/audit-words.js'
 import { deliveryLink, placeLink, webhookLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
+import { poll } from '../lib/poll.js'
 import { nameOf } from '../parts/address.js'
 import { selectField } from '../parts/filter-fields.js'
 import { renderHeading, renderListing } from '../parts/listing.js'
@@ -10,6 +11,8 @@ import { renderTable } from '../parts/table.js'
 /** @import { App, AuditEntry, View } from '../types.d.ts' */
 
 const PAGE_SIZE = 50
+
+const EVERY_MS = 15_000
 
 /**
  * Who did what, newest first, in pages; of one webhook where the address names one.
@@ -24,10 +27,11 @@ export function createAuditView(app) {
     return page
   }
   const listing = createListing(app, names, load, PAGE_SIZE)
-  listing.refresh().catch(() => undefined)
+  const polling = poll(app, listing.refresh, EVERY_MS)
 
   return {
     title: 'Audit',
+    stop: polling.stop,
     render() {
       const { filter, query, rows, change } = listing
       return html`${renderHeading(
