@@ -120,17 +120,22 @@ describe('the catalogue and the audit trail in the developer area', () => {
     await page.getByText('No entries match the filter.').waitFor()
   })
 
-  it('reads lists of the audit trail and of API keys again after an answer that failed', async () => {
+  it('reads again what the audit trail, API keys and tests need after an answer that failed', async () => {
     const { page } = await area.signIn()
     await page.clock.install()
-    for (const view of ['audit', 'api-keys']) {
+    for (const [view, path] of [
+      ['audit', 'audit'],
+      ['api-keys', 'api-keys'],
+      ['catalogue&key=invoice:paid', 'overview'],
+    ] as const) {
       let count = 0
-      await page.route(new RegExp(`/${view}(\\?|$)`), (route) => {
+      await page.route(new RegExp(`/${path}(\\?|$)`), (route) => {
         count++
         return count === 1 ? route.abort() : route.continue()
       })
       await page.goto(new URL(`/developer?view=${view}`, area.posthorn.url).href)
       await page.getByText('Posthorn cannot be reached.').waitFor()
+      expect(await page.getByText('Switch a webhook on').count()).to.equal(0)
       await page.clock.runFor(60_000)
       await page.getByText('Posthorn cannot be reached.').waitFor({ state: 'detached' })
     }

@@ -3,12 +3,12 @@ import { renderHeading } from '../parts/listing.js'
 import { html, nothing, repeat } from '../lib/html.js'
 import { addressed, keepInAddress } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
+import { poll } from '../lib/poll.js'
 import { nameOf } from '../parts/address.js'
-import { createTask } from '../parts/dialog.js'
 import { copyButton } from '../parts/payload.js'
 import { createFinder } from '../parts/finder.js'
 import { icon } from '../parts/state-mark.js'
-import { problemNote } from '../parts/problem.js'
+import { staleNote } from '../parts/problem.js'
 import { createTestSender } from './delivery-parts.js'
 
 /** @import { App, EventKey, Overview, View } from '../types.d.ts' */
@@ -17,6 +17,8 @@ import { createTestSender } from './delivery-parts.js'
 
 /** Parameter of the address. */
 const KEY = 'key'
+
+const EVERY_MS = 15_000
 
 /**
  * Every event key: what it means, who may see it, its schema and an example, which can be sent as a test.
@@ -32,12 +34,13 @@ export function createCatalogueView(app) {
   let isShown = false
   const mayTest = may(app.session, MANAGE)
   const tests = createTestSender(app)
-  const task = createTask(app)
-
-  const loadWebhooks = async () => {
-    app.webhooks = (await app.api.overview()).data
-  }
-  if (mayTest) void task.run(loadWebhooks)
+  const polling = poll(
+    app,
+    async () => {
+      if (mayTest) app.webhooks = (await app.api.overview()).data
+    },
+    EVERY_MS,
+  )
 
   /** @param {string} key */
   const toggled = (key) => (/** @type {Event} */ event) => {
@@ -55,6 +58,7 @@ export function createCatalogueView(app) {
   }
 
   return {
+    stop: polling.stop,
     get title() {
       return open === '' ? 'Catalogue' : `${open} · Catalogue`
     },
@@ -68,7 +72,7 @@ export function createCatalogueView(app) {
           html`<span role="status">${found.length} of ${app.eventKeys.length} event keys</span>`,
           finder.render(),
         )}
-        ${problemNote(task.problem)}
+        ${staleNote(app, polling.answers)}
         <ul class="plain catalogue" aria-label="Event keys">
           ${repeat(
             found,
@@ -147,7 +151,8 @@ ${JSON.stringify(schema, null, 2)}</pre>
 function test(app, key, permission, tests) {
   if (!may(app.session, permission))
     return html`<p class="hint">Only members with ${permission} may send this example.</p>`
-  const enabled = (app.webhooks ?? []).filter((webhook) => webhook.enabled)
+  if (app.webhooks === null) return nothing
+  const enabled = app.webhooks.filter((webhook) => webhook.enabled)
   if (enabled.length === 0)
     return html`<p class="hint">Switch a webhook on to send this example to it as a test.</p>`
   /** @param {SubmitEvent} event */
@@ -159,7 +164,11 @@ function test(app, key, permission, tests) {
   return html`<form class="send-test" @submit=${send}>
     <label for="test-webhook">Send this example as a test to</label>
     <select id="test-webhook" name="webhook">
-      ${enabled.map((webhook) => html`<option value=${webhook.id}>${label(webhook)}</option>`)}
+      ${repeat(
+        enabled,
+        ({ id }) => id,
+        (webhook) => html`<option value=${webhook.id}>${label(webhook)}</option>`,
+      )}
     </select>
     <button ?disabled=${tests.isBusy()}>Send this example as a test</button>
   </form>`
