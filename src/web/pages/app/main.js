@@ -86,12 +86,7 @@ async function start(session) {
       showAddressed(started)
     },
     async signOut() {
-      try {
-        await api.signOut()
-      } catch (error) {
-        started.showMessage(`You are still signed in. ${reasonOf(error)}`)
-        return
-      }
+      if (!(await screen.signOut())) return
       tabs.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')
     },

@@ -1,4 +1,4 @@
-import { ApiProblem, call, currentSession, endSession, parsed } from '../app/lib/api.js'
+import { ApiProblem, call, currentSession, parsed } from '../app/lib/api.js'
 import { html } from '../app/lib/html.js'
 import { createTimes } from '../app/lib/times.js'
 import { createScreen, reasonOf, renderFrame } from '../app/parts/screen.js'
@@ -79,13 +79,7 @@ addEventListener('popstate', () => {
 })
 
 async function signOut() {
-  try {
-    await endSession(SESSION)
-  } catch (error) {
-    screen.parts.showMessage(`You are still signed in. ${reasonOf(error)}`)
-    return
-  }
-  showSignIn('You are signed out.')
+  if (await screen.signOut(SESSION)) showSignIn('You are signed out.')
 }
 
 /** An error that may pass says nothing of the session: it is asked for again. */

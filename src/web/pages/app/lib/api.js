@@ -231,7 +231,6 @@ export function createApi(organisationId, onSignedOut, viewSignal) {
     replays: (id) => get(`${one(id)}/replays`),
     /** @type {(id: string, jobId: string) => Promise<string>} */
     cancelReplay: (id, jobId) => ask('DELETE', pathOf(`${one(id)}/replays`, jobId)),
-    signOut: () => endSession(),
     /** @type {(query: Query) => Promise<Page<EventSummary>>} */
     events: (query) => get(events, query),
     eventLines: (/** @type {Query} */ query) => lines(events, query),

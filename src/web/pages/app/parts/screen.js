@@ -1,4 +1,4 @@
-import { ApiProblem, isTransient } from '../lib/api.js'
+import { ApiProblem, endSession, isTransient } from '../lib/api.js'
 import { BRAND, html, render } from '../lib/html.js'
 import { chooseTheme, chosenTheme, THEMES } from '../lib/theme.js'
 import { createDialog, createToast } from './dialog.js'
@@ -67,6 +67,19 @@ export function createScreen(title, inFrame) {
       }
     }
   }
+  /**
+   * Returns whether the session has ended; says so where it may go on.
+   * @param {string} [path]
+   */
+  const signOut = async (path) => {
+    try {
+      await endSession(path)
+      return true
+    } catch (error) {
+      toast.show(`You are still signed in. ${reasonOf(error)}`)
+      return false
+    }
+  }
   // Updates countdowns and "5 seconds ago".
   setInterval(() => {
     if (!document.hidden) update()
@@ -77,6 +90,7 @@ export function createScreen(title, inFrame) {
     show,
     showLoading: () => show(() => loading),
     withRetries,
+    signOut,
     /** What views of the page work with. */
     parts: {
       update,
