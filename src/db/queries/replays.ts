@@ -21,8 +21,8 @@ const MAX_COUNTED = 100_000
 const MAX_LISTED = 100
 
 /**
- * SQL for the next `maxScanned` events in the range (`scanned`), and those of them that the webhook, as it is now, takes
- * and that the replay covers (`fitting`). Deliveries older than `keptDays` may be gone, so that `missing` goes back no
+ * SQL for the next `maxScanned` events in the range (`scanned`), and those of them that the webhook, enabled or not, takes
+ * now and that the replay covers (`fitting`). Deliveries older than `keptDays` may be gone, so that `missing` goes back no
  * further.
  */
 const EVENTS = `bounds AS MATERIALIZED (
@@ -39,8 +39,7 @@ const EVENTS = `bounds AS MATERIALIZED (
   SELECT event.id, event.sequence
     FROM scanned AS event JOIN webhook ON webhook.id = :webhookId AND webhook.organisation_id = :organisationId
    WHERE NOT event.is_test
-     AND stop_reason_of(webhook.deleted_at, webhook.enabled, webhook.subscribed_event_keys, event.key, event.body IS NULL)
-         IS NULL
+     AND stop_reason_of(webhook.deleted_at, true, webhook.subscribed_event_keys, event.key, event.body IS NULL) IS NULL
      AND event.created_at >= :since::timestamptz AND event.created_at < :until::timestamptz
      AND (:eventKeys::text[] IS NULL OR event.key = ANY (:eventKeys))
      AND (:include = 'all' OR event.created_at >= now() - :keptDays::int * interval '24 hours'

@@ -152,11 +152,12 @@ async function beginRetries(
   // What was begun since it was listed is left alone.
   const of = { organisationId, webhookId, ids: next.ids, states: coveredStates(mode) }
   const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
+  const last = isRefused(next.ids, requested) ? cursor : next.last
   return {
     begun: requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 })),
     requested,
-    cursors: { cursor: next.last ?? cursor, eventCursor },
-    hasMoved: next.last !== null && next.last !== cursor,
+    cursors: { cursor: last ?? cursor, eventCursor },
+    hasMoved: last !== null && last !== cursor,
     isLast: next.last === null,
   }
 }
@@ -172,11 +173,17 @@ async function beginReplayed(
   const next = limit > 0 ? await listReplayable(manager, page) : { ids: [], last: eventCursor }
   const of = { organisationId, webhookId, eventIds: next.ids }
   const made = next.ids.length === 0 ? [] : await replayEvents(manager, of)
+  const last = isRefused(next.ids, made) ? eventCursor : next.last
   return {
     begun: made.map(({ deliveryId }) => ({ deliveryId, number: 1 })),
     requested: [],
-    cursors: { cursor, eventCursor: next.last ?? eventCursor },
-    hasMoved: next.last !== null && next.last !== eventCursor,
+    cursors: { cursor, eventCursor: last ?? eventCursor },
+    hasMoved: last !== null && last !== eventCursor,
     isLast: next.last === null,
   }
+}
+
+/** The webhook is switched off: the job keeps its place, and goes on when it is switched on again. */
+function isRefused(listed: readonly string[], begun: readonly unknown[]): boolean {
+  return listed.length > 0 && begun.length === 0
 }

@@ -214,6 +214,17 @@ describe('POST replays', () => {
     expect(retryJob.status).to.equal(404)
   })
 
+  it('keeps its place while the webhook is disabled, and goes on when it is enabled again', async () => {
+    await publish(4)
+    await newWebhook()
+    const job = await start()
+    await call('PATCH', '', { enabled: false })
+    expect(await step(job)).to.deep.equal({ isRunning: true, hasAdvanced: false })
+    expect(await read(job)).to.include({ state: 'running', total: 4, done: 0 })
+    await call('PATCH', '', { enabled: true })
+    expect(await run(job)).to.include({ state: 'done', total: 4, done: 4, succeeded: 4 })
+  })
+
   it('sends an event once when two replays and repeated steps meet', async () => {
     await publish(6)
     await newWebhook()

@@ -159,6 +159,20 @@ describe('POST retry-deliveries with mode stopped', () => {
     expect(receiver.posts).to.have.length(0)
   })
 
+  it('keeps its place while the webhook is disabled, and goes on when it is enabled again', async () => {
+    const { dataSource } = suite.database
+    await writeBacklog(dataSource, { ...member, webhookId, state: 'failed', count: 3 })
+    const job = await start({ mode: 'failed' })
+    await change(webhookId, { enabled: false })
+    const part = { organisationId: member.organisationId, jobId: job.id }
+    expect(await advanceRetryJob(attemptDependencies(dataSource), part, NO_SIGNALS.shutDown)).to.deep.equal({
+      isRunning: true,
+      hasAdvanced: false,
+    })
+    await change(webhookId, { enabled: true })
+    expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3 })
+  })
+
   it('counts a retry of a permanently failed delivery that fails again as failed', async () => {
     const { organisationId } = member
     const ids = await writeBacklog(suite.database.dataSource, {
