@@ -121,15 +121,16 @@ type Page = {
 
 /**
  * Returns the ids of the next `limit` deliveries of a webhook after `cursor` that a retry job covers, without those
- * created or ended after the job. With a filter it reads {@link MAX_SCANNED} deliveries at most. `last` is the next
- * cursor; null when nothing is left.
+ * created or ended after the job. It reads {@link MAX_SCANNED} deliveries at most. `last` is the next cursor; null when
+ * nothing is left.
  */
 export async function listCovered(
   db: Db,
   page: Page & { jobId: string; limit: number },
 ): Promise<{ ids: string[]; last: string | null }> {
   const { organisationId, webhookId, cursor, jobId, limit, selection = EVERY_DELIVERY } = page
-  const upTo = selection.filter === null ? null : await lastScanned(db, page)
+  // Those that are named are found by their ids.
+  const upTo = selection.deliveryIds === null ? await lastScanned(db, page) : null
   const isCovered = `(:upTo::uuid IS NULL OR id <= :upTo::uuid) AND ${IS_SELECTED}
         AND coalesce(completed_at, created_at) <= (SELECT created_at FROM retry_job WHERE id = :jobId)
         AND ${IS_SUBSCRIBED}`
@@ -145,7 +146,7 @@ export async function listCovered(
   return { ids, last: ids.at(-1) ?? upTo }
 }
 
-/** Returns how far one step scans for deliveries that fit a filter; null where the rest is within its bound. */
+/** Returns how far one step scans for deliveries that a job covers; null where the rest is within its bound. */
 async function lastScanned(db: Db, page: Page): Promise<string | null> {
   const { organisationId, webhookId, mode, selection = EVERY_DELIVERY, cursor } = page
   const { from, before } = selectionParameters(selection)

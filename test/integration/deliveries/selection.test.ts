@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { advanceRetryJob } from '../../../src/deliveries/retry/advance-retry-job.ts'
+import { listCovered } from '../../../src/db/queries/delivery-selection.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
@@ -122,6 +123,19 @@ describe('acting on selected deliveries', () => {
       await backlog('failed', 1)
       const paid = await backlog('failed', 1, 'invoice:paid')
       expect(await retried({ mode: 'undelivered', filter: { state: 'failed' } })).to.deep.equal(paid)
+    })
+
+    it('reads 5,000 deliveries in a step at most, also without a filter', async () => {
+      const { organisationId } = member
+      const failed = await backlog('failed', 6_000)
+      await backlog('failed', 1, 'invoice:paid')
+      const { json } = await call('POST', '/retry-deliveries', { mode: 'failed', id: webhookId })
+      await call('PATCH', `/${webhookId}`, { subscribedEventKeys: ['invoice:paid'] })
+      const page = { organisationId, webhookId, jobId: (json as Job).id, mode: 'failed', limit: 50 } as const
+      expect(await listCovered(database.dataSource, { ...page, cursor: null })).to.deep.equal({
+        ids: [],
+        last: failed.sort()[4_999],
+      })
     })
 
     it('finds the few that fit among many, step by step', async () => {
