@@ -11,6 +11,7 @@ import {
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
 import type { Actor } from '../domain/actor.ts'
 import { includesSubscription } from '../domain/permissions.ts'
+import type { IncidentLabel } from '../domain/workflow-inputs.ts'
 import { notFound } from '../problem-error.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/evaluate-notifications.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -43,12 +44,13 @@ export async function changeWebhook(
       const of = { organisationId, webhookId: id }
       const [former, current] = [before.subscribedEventKeys, after.subscribedEventKeys]
       const isReduced = (before.enabled && !after.enabled) || !includesSubscription(current, former)
-      if (isReduced) stopped = await stopUnwanted(manager, of)
+      let closed: IncidentLabel | null = null
+      if (isReduced) ({ stopped, closed } = await stopUnwanted(manager, of))
       const isWidened = after.enabled && (!before.enabled || !includesSubscription(former, current))
       if (isWidened) await resumeUnattempted(manager, of)
       // Switching off leaves the open incident as it is: its notifications wait until the webhook is switched on again.
       const isSwitchedOn = after.enabled && !before.enabled
-      return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, of) : null }
+      return { result: after, toSignal: isSwitchedOn ? await resumeIncident(manager, of) : closed }
     },
   )
   dependencies.webhooks.changed(id)
@@ -104,8 +106,8 @@ export async function deleteWebhook(
     if (!(await deleteRow(manager, organisationId, id))) throw notFound('webhook')
     await recordAudit(manager, actor, { action: 'webhook.deleted', webhookId: id })
     const of = { organisationId, webhookId: id }
-    const incident = await closeOfDeletedWebhook(manager, of)
-    return { closed: incident, stopped: await stopUnwanted(manager, of) }
+    const closed = await closeOfDeletedWebhook(manager, of)
+    return { closed, stopped: (await stopUnwanted(manager, of)).stopped }
   })
   dependencies.webhooks.changed(id)
   dependencies.metrics.deliveriesStopped(stopped)

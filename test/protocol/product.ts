@@ -223,9 +223,9 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
     /** The second one: what is open of its deliveries is stopped. */
     async stopErased(state: State, delivery: number): Promise<Done<number>> {
       const { image, result } = await underLock(state, `stop erased ${delivery}`, (manager) =>
-        closeAfterDiscard(manager, OF_WEBHOOK, () => stopUnwanted(manager, OF_WEBHOOK, eventId(delivery))),
+        stopUnwanted(manager, OF_WEBHOOK, eventId(delivery)),
       )
-      return { image, result: result.result }
+      return { image, result: result.stopped }
     },
 
     markStarted(state: State, delivery: number): Promise<Done<unknown>> {

@@ -165,7 +165,10 @@ function incidents(before: State, after: State): string[] {
   const isFailure = outcome !== null && happened.type === 'recorded' && !happened.run.hasSucceeded
   const isCounted = isFailure && (outcome.state === 'waiting' || outcome.state === 'failed')
   const isSuccess = happened.type === 'recorded' && happened.run.hasSucceeded
-  const resolves = isSuccess || happened.type === 'discarded' || happened.type === 'stopped_erased'
+  const erasedOf = ({ delivery }: State['image']): number =>
+    delivery.filter((row) => row['stop_reason'] === 'payload_erased').length
+  const hasStoppedErased = erasedOf(image) > erasedOf(before.image)
+  const resolves = isSuccess || happened.type === 'discarded' || hasStoppedErased
   const broken: string[] = []
   if (isOpen && !wasOpen && !isCounted)
     broken.push('an incident is opened only by a failure that leaves its delivery waiting or failed')

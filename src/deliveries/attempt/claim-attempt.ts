@@ -109,12 +109,15 @@ export function outcomeOfRow(status: DeliveryStatus | null, number: number): Att
 
 export type StopDependencies = CommandDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
 
-/** Stops the deliveries that a webhook does not take, under its lock: a claim of one of them was refused. */
+/**
+ * Stops the deliveries that a webhook does not take, under its lock: a claim of one of them was refused. The sweeper
+ * signals an incident that this closes.
+ */
 export async function stopRefused(
   dependencies: StopDependencies,
   { organisationId, webhookId }: { organisationId: string; webhookId: string },
 ): Promise<void> {
-  const stopped = await transactOnWebhook(dependencies, webhookId, (manager) =>
+  const { stopped } = await transactOnWebhook(dependencies, webhookId, (manager) =>
     stopUnwanted(manager, { organisationId, webhookId }),
   )
   dependencies.metrics.deliveriesStopped(stopped)

@@ -80,7 +80,7 @@ export type RecordedAttempt = Changed<RecordedSuccess | RecordedFailure | null>
 
 /**
  * Records attempts of one webhook. Failures that leave a delivery waiting or failed open its incident or update the open
- * one. Successes close it if no delivery is left unresolved. The attempt that changed the incident has it to signal. The
+ * one. Successes, and the end of what is erased, close it if no delivery is left unresolved. The attempt that changed the incident has it to signal. The
  * caller holds the lock of the webhook.
  */
 export async function recordAttempts(
@@ -101,7 +101,9 @@ export async function recordAttempts(
 
   const succeeding = attempts.filter((attempt) => !hasFailed(attempt))
   const successes = await recordSuccesses(manager, succeeding, followAfterMs)
-  const resolving = succeeding.find((_, index) => successes[index]?.isCounted === true)
+  const resolving =
+    succeeding.find((_, index) => successes[index]?.isCounted === true) ??
+    failing.find((_, index) => failures[index]?.isErased === true)
   const closed = resolving === undefined ? null : await closeResolvedIncident(manager, of)
 
   // Time-outs leave the signal to the sweeper: another failure sends it at once.

@@ -1,7 +1,9 @@
 import { EntityManager } from 'typeorm'
 import type { Db } from '../../db/connection/db.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
+import { closeResolvedIncident } from '../../db/queries/incident-lifecycle.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
+import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
 
 const REQUEST_RETRY = loadSql('request-retry')
@@ -34,29 +36,36 @@ export function requestRetries(
 
 /**
  * Stops the deliveries that the webhook, as it is in this transaction, does not take, or those of one event. Returns how
- * many.
+ * many, and the incident that it closes: an erased payload may leave nothing unresolved.
  */
-export function stopUnwanted(db: Db, of: OfWebhook, eventId: string | null = null): Promise<number> {
-  return changeAll(db, STOP, of, { eventId })
+export async function stopUnwanted(
+  db: Db,
+  of: OfWebhook,
+  eventId: string | null = null,
+): Promise<{ stopped: number; closed: IncidentLabel | null }> {
+  const { count, areErased } = await changeAll<{ count: number; areErased: boolean }>(db, STOP, of, {
+    eventId,
+  })
+  return { stopped: count, closed: areErased ? await closeResolvedIncident(db, of) : null }
 }
 
 /**
  * Resumes the deliveries that were stopped before any attempt and that the webhook, as it is in this transaction, takes.
  * Returns how many.
  */
-export function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
-  return changeAll(db, RESUME, of)
+export async function resumeUnattempted(db: Db, of: OfWebhook): Promise<number> {
+  return (await changeAll<{ count: number }>(db, RESUME, of)).count
 }
 
 /** There may be hundreds of thousands of them. */
-async function changeAll(
+async function changeAll<Changed extends object>(
   db: Db,
   statement: ProtocolStatement,
   { organisationId, webhookId }: OfWebhook,
   more: Record<string, unknown> = {},
-): Promise<number> {
+): Promise<Changed> {
   if (db instanceof EntityManager) await allowLongerStatements(db)
-  return (await statement.with({ organisationId, webhookId, ...more }).one<{ count: number }>(db)).count
+  return statement.with({ organisationId, webhookId, ...more }).one<Changed>(db)
 }
 
 /** Stops waiting and failed deliveries for good. Returns the ids of those that were. */

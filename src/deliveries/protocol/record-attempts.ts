@@ -95,9 +95,9 @@ export type FailedAttempt = AttemptRecord & {
 
 /**
  * A failed attempt as it was recorded. `changesIncident`: an incident is to be opened, or the workflow of the open one
- * signalled.
+ * signalled. `isErased`: the delivery was stopped since its payload is erased, which may close the incident.
  */
-export type RecordedFailure = { changesIncident: boolean } & (
+export type RecordedFailure = { changesIncident: boolean; isErased: boolean } & (
   | { state: 'waiting'; dueAt: Date; dueInMs: number }
   | { state: 'failed' | 'stopped'; dueAt: null; dueInMs: null }
 )

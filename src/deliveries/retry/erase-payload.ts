@@ -7,7 +7,6 @@ import { signalIncident, type SignalDependencies } from '../../incidents/evaluat
 import { transactOnWebhook } from '../../webhooks/webhook-locks.ts'
 import { MAX_CLAIM_AGE_MS, type StopDependencies } from '../attempt/claim-attempt.ts'
 import { markErased, stopUnwanted } from '../protocol/change-deliveries.ts'
-import { closeAfterDiscard } from './discard-deliveries.ts'
 
 type Dependencies = StopDependencies & SignalDependencies
 
@@ -48,19 +47,17 @@ export async function erasePayload(
   if (open.some(({ isUnderWay }) => isUnderWay)) await delay(MAX_CLAIM_AGE_MS)
 }
 
-/** As a discard does, it closes the incident where it leaves nothing unresolved. */
 async function stopErased(
   dependencies: Dependencies,
   of: { organisationId: string; webhookId: string },
   eventId: string,
 ): Promise<void> {
-  const { webhookId } = of
-  const { result: stopped, toSignal } = await transactOnWebhook(
+  const { stopped, closed } = await transactOnWebhook(
     dependencies,
-    webhookId,
-    (manager) => closeAfterDiscard(manager, of, () => stopUnwanted(manager, of, eventId)),
+    of.webhookId,
+    (manager) => stopUnwanted(manager, of, eventId),
     LOCK_TIMEOUT_MS,
   )
-  void signalIncident(dependencies, toSignal)
+  void signalIncident(dependencies, closed)
   dependencies.metrics.deliveriesStopped(stopped)
 }

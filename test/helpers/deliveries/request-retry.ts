@@ -30,5 +30,5 @@ export async function switchOff(
   webhookId: string,
 ): Promise<number> {
   await manager.query('UPDATE webhook SET enabled = false WHERE id = $1', [webhookId])
-  return stopUnwanted(manager, { organisationId, webhookId })
+  return (await stopUnwanted(manager, { organisationId, webhookId })).stopped
 }

@@ -209,6 +209,25 @@ describe("the erasure of an event's payload", () => {
     expect(await open()).to.deep.equal([false])
   })
 
+  it('closes the incident once the attempt in progress of what it erased has failed', async () => {
+    const webhookId = await newWebhook()
+    const event = await publish()
+    const [delivery] = event.deliveries as [Delivery]
+    await attempt(delivery)
+    await setState(delivery, { state: 'waiting', attempts: 1, dueInMs: 0 })
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    answer = () => released.then(() => 503)
+    const second = attempt(delivery, 2)
+    await eventually(() => expect(receiver.posts.length).to.equal(2))
+    await erase(event)
+    const open = `SELECT closed_at IS NULL AS "isOpen" FROM incident WHERE webhook_id = $1`
+    expect(await suite.database.dataSource.query(open, [webhookId])).to.deep.equal([{ isOpen: true }])
+    release()
+    expect(await second).to.include({ state: 'stopped' })
+    expect(await suite.database.dataSource.query(open, [webhookId])).to.deep.equal([{ isOpen: false }])
+  })
+
   it('reaches a stream that reads the event later, in the place of the event', async () => {
     await newWebhook()
     const [before, erased, after] = [await publish(), await publish(), await publish()]

@@ -32,7 +32,7 @@ const EVERYTHING: readonly RowState[] = [
 /** A database for the `describe` it is called in, and the statements that members of an organisation cause. */
 function useCommands() {
   const suite = useRows()
-  const stop = (webhook: OwnWebhook) => stopUnwanted(suite.database.dataSource, webhook)
+  const stop = async (webhook: OwnWebhook) => (await stopUnwanted(suite.database.dataSource, webhook)).stopped
   const resume = (webhook: OwnWebhook) => resumeUnattempted(suite.database.dataSource, webhook)
   const retry = (
     { deliveryId, ...of }: CommittedDelivery,
