@@ -54,7 +54,7 @@ export function composePush(notice: Notice, options: ComposeOptions): PushText {
   const url = linkTo(notice.webhookId, options.publicUrl)
   return {
     title: subjectOf(notice),
-    body: `Deliveries have been failing since ${since}. ${capitalised(state)}.`,
+    body: `Deliveries ${notice.isFailing ? 'have been failing since' : 'failed, first on'} ${since}. ${capitalised(state)}.`,
     url: url.length <= MAX_PUSH_URL_LENGTH ? url : linkTo(notice.webhookId, ''),
     tag: notice.incidentId,
   }
@@ -64,7 +64,7 @@ function subjectOf(notice: Notice): string {
   const start = `Webhook deliveries to ${nameOf(notice)}`
   switch (notice.kind) {
     case 1:
-      return `${start} are failing`
+      return `${start} ${notice.isFailing ? 'are' : 'were'} failing`
     case 2:
       return `${start}: an event could not be delivered`
   }
@@ -83,11 +83,11 @@ function contentOf(notice: Notice, options: ComposeOptions): MailContent {
     opening: openingOf(notice),
     facts: [
       ['Webhook', nameOf(notice)],
-      ['Failing since', formatSince(notice, options.warn)],
+      [notice.isFailing ? 'Failing since' : 'First failure', formatSince(notice, options.warn)],
       ['Deliveries', formatCounts(notice)],
       ...(error === '' ? [] : [['Last error', error] as const]),
     ],
-    advice: adviceFor(notice.kind, options.brandName),
+    advice: adviceFor(notice, options.brandName),
     link: options.publicUrl === '' ? '' : linkTo(notice.webhookId, options.publicUrl),
   }
 }
@@ -97,18 +97,19 @@ function openingOf(notice: Notice): string {
   const whose = name === '' ? 'a webhook of your organisation' : `a webhook of ${name}`
   switch (notice.kind) {
     case 1:
-      return `Deliveries to ${whose} keep failing.`
+      return `Deliveries to ${whose} ${notice.isFailing ? 'keep failing' : 'kept failing, and no longer do'}.`
     case 2:
       return `At least one event for ${whose} could not be delivered and is marked permanently failed.`
   }
 }
 
-function adviceFor(kind: NotificationKind, brandName: string): string {
+function adviceFor({ kind, isFailing }: Notice, brandName: string): string {
   switch (kind) {
     case 1:
       return (
-        `${brandName} goes on retrying on its schedule. Please check the endpoint: ` +
-        'once it confirms deliveries again, those that are waiting go out by themselves.'
+        `${brandName} goes on retrying on its schedule. ` +
+        `${isFailing ? 'Please check the endpoint: once it confirms deliveries again, those' : 'Those'} ` +
+        'that are waiting go out by themselves.'
       )
     case 2:
       return (
@@ -201,6 +202,8 @@ export type Notice = {
   /** What its users call the webhook; '' where they gave it no name. */
   webhookDescription: string
   failingSince: Date
+  /** False where no attempt has failed since the last success, or nothing waits or has failed: the message is late. */
+  isFailing: boolean
   /** Numbers of deliveries that wait for a retry, and that have permanently failed. */
   waiting: number
   failed: number

@@ -190,6 +190,7 @@ async function findNotice(
     url: webhook.url,
     webhookDescription: webhook.description,
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
+    isFailing: streak !== null,
     waiting,
     failed,
     lastError: lastFailure.error,

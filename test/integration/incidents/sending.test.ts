@@ -274,9 +274,23 @@ describe('sending what is due', () => {
       url: 'https://receiver.example.com/hook',
       webhookDescription: '',
       failingSince: opened!.at,
+      isFailing: true,
       waiting: 0,
       failed: 1,
       lastError: 'The endpoint answered 503.',
     })
+  })
+
+  it('says of an endpoint that has recovered meanwhile that it no longer fails', async () => {
+    await sending.addressed({ email: ORGANISATION })
+    sending.answer = () => REFUSED
+    await sending.send()
+    await sending.run(
+      `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome, status_code)
+       SELECT id, webhook_id, 11, 'schedule', '', now(), 5, 'succeeded', 200 FROM delivery WHERE webhook_id = $1`,
+      sending.incident.webhookId,
+    )
+    await sending.send()
+    expect(sending.notices.map(({ isFailing }) => isFailing)).to.deep.equal([true, false])
   })
 })

@@ -15,6 +15,7 @@ const NOTICE: Notice = {
   url: 'https://hooks.example.com/in/orders',
   webhookDescription: '',
   failingSince: new Date('2026-11-21T16:05:59Z'),
+  isFailing: true,
   waiting: 3,
   failed: 0,
   lastError: 'The endpoint answered 500 Internal Server Error.',
@@ -86,6 +87,17 @@ describe('composeMail', () => {
       ].join('\n'),
     )
     expect(warnings).to.deep.equal([])
+  })
+
+  it('does not say that deliveries fail where the message is late and they no longer do', () => {
+    const { subject, text } = compose({ isFailing: false })
+    expect(subject).to.equal('Webhook deliveries to hooks.example.com/in/orders were failing')
+    expect(text).to.include('Deliveries to a webhook of Café Tilia kept failing, and no longer do.\n')
+    expect(text).to.include('\nFirst failure: Saturday 21 November 2026 at 17:05')
+    expect(text).to.include('on its schedule. Those that are waiting go out by themselves.\n')
+    expect(composePush({ ...NOTICE, isFailing: false }, OPTIONS).body).to.match(
+      /^Deliveries failed, first on Saturday/,
+    )
   })
 
   it('describes an undeliverable event, and what to do', () => {
