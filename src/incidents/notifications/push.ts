@@ -107,8 +107,10 @@ function outcomeOfStatus(status: number): SendOutcome {
   switch (status) {
     case 429:
       return { state: 'refused', error: 'the push service asks for fewer messages (429)' }
+    case 401:
     case 403:
-      return failed('the push service expects another VAPID key for this subscription (403)')
+      // RFC 8292, 4.2: the key, or the clock by which the token expires. As a mail server that refuses the password.
+      return { state: 'refused', error: `the push service refused the VAPID key or token (${status})` }
     case 413:
       return failed('the message is too large for the push service (413)')
     default:

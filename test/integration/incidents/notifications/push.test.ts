@@ -97,10 +97,8 @@ describe('Pusher.send', () => {
       [202, { state: 'sent' }],
       [307, { state: 'failed', error: 'the push service redirects (307)' }],
       [400, { state: 'failed', error: 'the push service refused the message (400)' }],
-      [
-        403,
-        { state: 'failed', error: 'the push service expects another VAPID key for this subscription (403)' },
-      ],
+      [401, { state: 'refused', error: 'the push service refused the VAPID key or token (401)' }],
+      [403, { state: 'refused', error: 'the push service refused the VAPID key or token (403)' }],
       [404, { state: 'failed', error: 'the browser is no longer subscribed (404)', isObsolete: true }],
       [410, { state: 'failed', error: 'the browser is no longer subscribed (410)', isObsolete: true }],
       [413, { state: 'failed', error: 'the message is too large for the push service (413)' }],
