@@ -213,8 +213,9 @@ export type Notice = {
 
 /**
  * The outcome of one try to send a message. `sent`: accepted. `refused`: not accepted, and a later try may succeed.
- * `failed`: not accepted, and no later try will be; `isObsolete` where the recipient is no longer one. `unknown`: it may
- * have been accepted, so it is never sent again. `error` is a few words for an operator, without secrets.
+ * `failed`: not accepted, and no later try will be; `isObsolete` where the recipient is no longer one, or its channel is
+ * not configured. `unknown`: it may have been accepted, so it is never sent again. `error` is a few words for an operator,
+ * without secrets.
  */
 export type SendOutcome =
   { state: 'sent' } | { state: 'refused' | 'failed' | 'unknown'; error: string; isObsolete?: true }

@@ -111,7 +111,7 @@ async function claimAndSend(
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
   // Not aborted: the message was sent, and its outcome must not be lost.
   await retryWhileUnavailable(() => recordNotification(dataSource, id, claim, { state, error }))
-  // A message whose recipient is no longer one is not lost.
+  // A message whose recipient is no longer one, or whose channel is not configured, is not lost.
   const ended = isObsolete(outcome) ? 'obsolete' : outcome.state
   metrics.notificationEnded({ kind, channel, state: ended })
   const fields = { event: `notification.${ended}`, ...incident, notificationId: id, kind, channel, error }
@@ -138,11 +138,11 @@ async function prepare(
   if (channel === 'email') {
     const { email } = channels
     return email === null
-      ? failing('no mail server is set up')
+      ? failing('no mail server is set up', { isObsolete: true })
       : () => email.send(notice, { id, address: recipient, name: to.name })
   }
   const { push } = channels
-  if (push === null) return failing('push is not set up')
+  if (push === null) return failing('push is not set up', { isObsolete: true })
   const subscription = await findPushSubscription(dataSource, organisationId, recipient)
   if (subscription === null) return failing('no longer subscribed', { isObsolete: true })
   return async () => {

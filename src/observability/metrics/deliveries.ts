@@ -122,7 +122,7 @@ const SWEPT_KINDS = ['delivery', 'stopped', 'retry_job', 'incident', 'erasure'] 
 /** Why a workflow was restarted: it was `gone`, or `stuck` and terminated first. */
 const RECOVERY_REASONS = ['gone', 'stuck'] as const
 
-/** `refused`: not accepted, and retried. `obsolete`: the recipient is no longer one. */
+/** `refused`: not accepted, and retried. `obsolete`: the recipient is no longer one, or its channel is not configured. */
 const SEND_STATES = ['sent', 'refused', 'failed', 'unknown', 'obsolete'] as const
 const CHANNELS: readonly NotificationChannel[] = ['email', 'push']
 const KINDS: readonly NotificationKind[] = [1, 2]
@@ -160,7 +160,7 @@ export function createDispatchMetrics(define: Define) {
   const passes = define.histogram('sweep_duration_seconds', 'Duration of a pass of the sweeper', PASS_BUCKETS)
   const notifications = define.counter(
     'notifications_total',
-    'Tries to send notification 1 or 2: sent, refused (tried again), failed, unknown, obsolete (no longer a recipient)',
+    'Tries to send notification 1 or 2: sent, refused (tried again), failed, unknown, obsolete (no longer a recipient, or not configured)',
     ['kind', 'channel', 'state'],
   )
 

@@ -121,8 +121,8 @@ describe("a worker's metrics", () => {
     const ended = async (kind: string, state: string) =>
       (await counted()).valueOf('posthorn_notifications_total', { kind, channel: 'email', state })
 
-    // There is no mail server: it is certain that it was not accepted.
     await address(1)
+    await dataSource.query(`UPDATE notification SET created_at = now() - interval '25 hours'`)
     await send()
     expect(await ended('1', 'failed')).to.equal(1)
     await address(2)
@@ -135,6 +135,11 @@ describe("a worker's metrics", () => {
     await addressNotification(dataSource, incidentId, 2, [{ channel: 'email', recipient: 'c@zon.example' }])
     await send()
     expect(await ended('2', 'obsolete')).to.equal(1)
-    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(3)
+    // There is no mail server.
+    await dataSource.query(`DELETE FROM notification WHERE kind = 1`)
+    await address(1)
+    await send()
+    expect(await ended('1', 'obsolete')).to.equal(1)
+    expect((await counted()).sumOf('posthorn_notifications_total')).to.equal(4)
   })
 })
