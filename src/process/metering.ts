@@ -2,6 +2,7 @@ import { Registry } from 'prom-client'
 import type { Config } from '../config/load.ts'
 import { closeDataSource, poolStatus } from '../db/connection/data-source.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
+import { isDatabaseUp } from '../db/queries/server-state.ts'
 import type { Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
@@ -34,11 +35,12 @@ export async function createMetering(
       const { dataSource, temporal, dispatcher } = parts
       const role = parts.sweep === null ? 'api' : 'worker'
       const { databaseUrl: url, databasePooler: pooler } = config
-      // Outside the pool, so that the backlog can be counted while the pool is exhausted.
-      const counting = await connect({ url, poolSize: 1, pooler, logger })
+      // Outside the pool, which may be exhausted: one to count the backlog, and one that shows whether the database is up.
+      const counting = await connect({ url, poolSize: 2, pooler, logger })
       running.push('the connection of the metrics', () => closeDataSource(counting))
       const scrape = createScrape(registry, {
         backlog: createBacklogReader({ read: () => countBacklogInTime(counting), logger }),
+        isDatabaseUp: () => isDatabaseUp(counting),
         pool: () => poolStatus(dataSource),
         dispatcher: () => dispatcher.load(),
         temporal,

@@ -20,8 +20,6 @@ export type BacklogReader<Backlog> = {
    * than a scrape should.
    */
   read: () => Promise<Backlog | null>
-  /** Returns whether the database answered the last count. An answer that it was cancelled counts too. */
-  isDatabaseUp: () => boolean
 }
 
 /**
@@ -34,7 +32,6 @@ export function createBacklogReader<Backlog>(dependencies: {
   nowMs?: () => number
 }): BacklogReader<Backlog> {
   const { logger, nowMs = () => performance.now() } = dependencies
-  let isUp = false
   let latest: { backlog: Backlog; atMs: number } | null = null
   let notBeforeMs = -Infinity
   let reading: Promise<void> | null = null
@@ -44,14 +41,13 @@ export function createBacklogReader<Backlog>(dependencies: {
     const restMs = (): number => Math.max(FIGURES_TTL_MS, SHARE * (nowMs() - startedAtMs))
     try {
       const backlog = await dependencies.read()
-      isUp = true
       latest = { backlog, atMs: nowMs() }
       notBeforeMs = nowMs() + restMs()
     } catch (error) {
-      isUp = !isDatabaseDown(error)
-      if (!isUp) latest = null
+      const isDown = isDatabaseDown(error)
+      if (isDown) latest = null
       // One that is away does no work meanwhile, and its figures are wanted as soon as it is back.
-      notBeforeMs = nowMs() + (isUp ? restMs() : FIGURES_TTL_MS)
+      notBeforeMs = nowMs() + (isDown ? FIGURES_TTL_MS : restMs())
       logger.warn({ event: 'metrics.backlog_failed', err: error })
     }
     reading = null
@@ -63,6 +59,5 @@ export function createBacklogReader<Backlog>(dependencies: {
       if (reading !== null) await settlesWithin(reading, SLOW_GROUP_MS)
       return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
     },
-    isDatabaseUp: () => isUp,
   }
 }

@@ -7,9 +7,11 @@ import { createDefine, type Define } from '../../observability/metrics/define.ts
 import type { BacklogReader } from './backlog-reader.ts'
 import type { WorkerLoad } from '../../temporal/worker.ts'
 
-/** The sources of a scrape. Each returns within about a second, and none throws. */
+/** The sources of a scrape. Each returns within about two seconds, and none throws. */
 export type Sources = {
   backlog: BacklogReader<Backlog>
+  /** Whether the database answers and takes writes. */
+  isDatabaseUp: () => Promise<boolean>
   pool: () => PoolStatus
   dispatcher: () => DispatcherLoad
   temporal: Pick<TemporalService, 'isUp' | 'workerLoad'>
@@ -24,13 +26,13 @@ const CORE_TIMEOUT_MS = 500
 export function createScrape(registry: Registry, sources: Sources): () => Promise<string> {
   const show = createGauges(createDefine(registry))
   return async () => {
-    const [backlog, isTemporalUp, coreText] = await Promise.all([
+    const [backlog, isDatabaseUp, isTemporalUp, coreText] = await Promise.all([
       sources.backlog.read(),
+      sources.isDatabaseUp(),
       sources.temporal.isUp(),
       sources.coreMetricsUrl === null ? '' : readText(sources.coreMetricsUrl),
     ])
     const worker = sources.temporal.workerLoad()
-    const isDatabaseUp = sources.backlog.isDatabaseUp()
     const [pool, dispatcher] = [sources.pool(), sources.dispatcher()]
     show({ backlog, isDatabaseUp, isTemporalUp, worker, pool, dispatcher })
     return `${await registry.metrics()}${coreText}`
@@ -75,10 +77,7 @@ export function createGauges(define: Define): (snapshot: Snapshot) => void {
   )
   const workflowStartsInFlight = define.gauge('workflow_starts_in_flight', 'Workflow starts in flight')
   const attempting = define.gauge('inline_attempts_in_flight', 'Inline attempts in flight')
-  const isDatabaseUp = define.gauge(
-    'database_up',
-    '1 when the database answered the last count of the backlog',
-  )
+  const isDatabaseUp = define.gauge('database_up', '1 when the database answers and takes writes')
   const isTemporalUp = define.gauge('temporal_up', '1 when Temporal answers this process')
 
   return (snapshot) => {

@@ -6,6 +6,7 @@ import { Registry } from 'prom-client'
 import type { DataSource } from 'typeorm'
 import { createDataSource, poolStatus } from '../../../src/db/connection/data-source.ts'
 import { countBacklogInTime } from '../../../src/db/queries/backlog.ts'
+import { isDatabaseUp } from '../../../src/db/queries/server-state.ts'
 import type { DispatcherLoad } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { listen, type Listening } from '../../../src/http/listen.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -31,7 +32,7 @@ describe('the metrics listener', () => {
   beforeEach(async () => {
     relay = await createDatabaseRelay(database.url)
     pool = await createDataSource({ url: relay.url, poolSize: 3 }).initialize()
-    counting = await createDataSource({ url: relay.url, poolSize: 1 }).initialize()
+    counting = await createDataSource({ url: relay.url, poolSize: 2 }).initialize()
     answerOfCore = { status: 200, text: '# TYPE temporal_request_total counter\ntemporal_request_total 5\n' }
     core = createServer((_request, response) => {
       if (answerOfCore === 'hangs') return
@@ -52,6 +53,7 @@ describe('the metrics listener', () => {
     createMetrics(registry).eventPublished(2)
     const scrape = createScrape(registry, {
       backlog: createBacklogReader({ read: () => countBacklogInTime(counting, 1_000), logger: silentLogger }),
+      isDatabaseUp: () => isDatabaseUp(counting),
       pool: () => poolStatus(pool),
       dispatcher: () => ({ queued: 7, startsInFlight: 3, inlineInFlight: 5 }),
       temporal: {
@@ -151,6 +153,7 @@ describe('the metrics listener', () => {
     const url = await open()
     expect((await scraped(url)).valueOf('posthorn_deliveries', { state: 'waiting' })).to.equal(0)
     await relay.cut()
+    expect((await scraped(url)).valueOf('posthorn_database_up'), 'before the next count').to.equal(0)
     const { valueOf, samples } = await scraped(await open())
     expect(valueOf('posthorn_database_up')).to.equal(0)
     for (const name of ['deliveries', 'oldest_pending_age_seconds', 'overdue_deliveries', 'incidents_open'])
@@ -165,7 +168,8 @@ describe('the metrics listener', () => {
   it('answers while the database hangs', async () => {
     const never = new Promise<never>(() => undefined)
     const backlog = createBacklogReader({ read: () => never, logger: silentLogger })
-    const url = await open({ backlog })
+    const silent = { query: () => never } as unknown as DataSource
+    const url = await open({ backlog, isDatabaseUp: () => isDatabaseUp(silent) })
     for (let scrapes = 0; scrapes < 2; scrapes++) {
       expect((await scraped(url)).valueOf('posthorn_database_up')).to.equal(0)
     }

@@ -17,14 +17,13 @@ describe('the reader of the backlog', () => {
     let clockMs = 0
     const counts: { resolve: (backlog: Backlog) => void; reject: (error: Error) => void }[] = []
     const lines: object[] = []
-    const { read, isDatabaseUp } = createBacklogReader<Backlog>({
+    const { read } = createBacklogReader<Backlog>({
       read: () => new Promise((resolve, reject) => counts.push({ resolve, reject })),
       logger: { ...silentLogger, warn: (fields) => void lines.push(fields) },
       nowMs: () => clockMs,
     })
     return {
       read,
-      isDatabaseUp,
       lines,
       asked: () => counts.length,
       pass: (ms: number) => {
@@ -111,19 +110,18 @@ describe('the reader of the backlog', () => {
     expect(asked()).to.equal(2)
   })
 
-  it('keeps its figures after a cancelled count, and reports the database as up', async () => {
-    const { read, isDatabaseUp, pass, end } = createDatabase()
+  it('keeps its figures after a cancelled count', async () => {
+    const { read, pass, end } = createDatabase()
     void read()
     await end(1)
-    expect(isDatabaseUp()).to.equal(true)
     pass(5_000)
     void read()
     await end(CANCELLED)
-    expect([(await read())?.waiting, isDatabaseUp()]).to.deep.equal([1, true])
+    expect((await read())?.waiting).to.equal(1)
     pass(5_000)
     void read()
     await end(AWAY)
-    expect([await read(), isDatabaseUp()]).to.deep.equal([null, false])
+    expect(await read()).to.equal(null)
   })
 
   it('drops figures that are four minutes old', async () => {
