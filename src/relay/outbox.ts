@@ -49,7 +49,8 @@ export function listHeads(
           ORDER BY o.organisation_id, o.id LIMIT 1) next
      )
      SELECT organisation_id AS "organisationId",
-            greatest(0, extract(epoch FROM retry_at - now()) * 1000)::float8 AS "dueInMs"
+            -- Numbers, since PostgreSQL 15 and 16 subtract no infinite timestamps.
+            greatest(0, (extract(epoch FROM retry_at) - extract(epoch FROM now())) * 1000)::float8 AS "dueInMs"
        FROM head LIMIT :limit`,
     { after, limit },
   ).rows<Head>(db)

@@ -18,6 +18,7 @@ type Inserted = {
   span_id?: string
   triggered_by?: object
   created_at?: string
+  retry_at?: string
 }
 
 /** A row of the outbox, as a test compares it. */

@@ -255,6 +255,12 @@ describe('posthorn relay', () => {
     await untilEmpty()
   })
 
+  it('leaves a row that is never to be tried, and goes on with others', async () => {
+    await outbox.insert({ organisation_id: 'a', retry_at: 'infinity' }, { organisation_id: organisationId })
+    await start()
+    await eventually(async () => expect(await outbox.rows()).to.have.length(1))
+  })
+
   it('shares organisations among processes, of which one at a time publishes for an organisation', async () => {
     const organisations = Array.from({ length: 12 }, (_, index) => `org_${index}`)
     for (const organisation of organisations)
