@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { Registry } from 'prom-client'
+import { createDefine } from '../../src/observability/metrics/define.ts'
+import { createRelayGauges } from '../../src/observability/metrics/relay.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { groupedBy, readQueries, selectorsOf } from '../helpers/metrics/dashboards.ts'
 import { eventually } from '../helpers/eventually.ts'
@@ -75,7 +78,7 @@ describe('the metrics of real processes', () => {
   })
 
   it('include all that dashboard and alert rules query, with their labels', async () => {
-    const { samples } = await scrape()
+    const samples = [...(await scrape()).samples, ...(await samplesOfRelay())]
     for (const { where, expr } of readQueries()) {
       for (const { name, labels } of selectorsOf(expr)) {
         const named = samples.filter((sample) => sample.name === name)
@@ -91,3 +94,11 @@ describe('the metrics of real processes', () => {
     }
   })
 })
+
+/** What `posthorn relay` exposes, which is a process of its own. */
+async function samplesOfRelay(): Promise<Exposition['samples']> {
+  const registry = new Registry()
+  const show = createRelayGauges(createDefine(registry))
+  show({ waiting: 0, parked: 0, oldestAge: 0 }, { database: 'up', api: 'up' })
+  return parseExposition(await registry.metrics()).samples
+}
