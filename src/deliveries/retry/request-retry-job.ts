@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { isSubscribedTo } from '../../domain/permissions.ts'
+import type { Db } from '../../db/connection/db.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'
@@ -91,8 +92,8 @@ export async function requestReplay(
   const { dataSource, keptDays } = dependencies
   const { organisationId, memberId } = actor
   const { webhookId, range } = request
-  await requireReplayRights(dependencies, actor, request)
   const { answer: job, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
+    await requireReplayRights(db, dependencies, actor, request)
     const of = { organisationId, webhookId, range, keptDays }
     const count = await countReplayable(db, of)
     const id = newId()
@@ -111,9 +112,9 @@ export async function countReplay(
   actor: Actor,
   request: Request,
 ): Promise<ReplayCount> {
-  await requireReplayRights(dependencies, actor, request)
   const { organisationId } = actor
   const { dataSource, keptDays } = dependencies
+  await requireReplayRights(dataSource, dependencies, actor, request)
   return dataSource.transaction((db) => countReplayable(db, { organisationId, keptDays, ...request }))
 }
 
@@ -133,11 +134,12 @@ export async function cancelReplayJob(
 }
 
 async function requireReplayRights(
-  { dataSource, catalogue }: ReplayDependencies,
+  db: Db,
+  { catalogue }: Pick<ReplayDependencies, 'catalogue'>,
   actor: Actor,
   { webhookId, range: { eventKeys } }: Request,
 ): Promise<void> {
-  const webhook = await requireWebhook(dataSource, actor.organisationId, webhookId)
+  const webhook = await requireWebhook(db, actor.organisationId, webhookId)
   const { subscribedEventKeys, enabled } = webhook
   requireSubscriptionRights(catalogue, actor, eventKeys ?? subscribedEventKeys)
   if (!enabled) throw webhookDisabled()

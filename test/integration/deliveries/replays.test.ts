@@ -254,6 +254,20 @@ describe('POST replays', () => {
     expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3, isTotalExact: true })
   })
 
+  it('answers a repeat with its Idempotency-Key also once the webhook is disabled', async () => {
+    await newWebhook()
+    const path = `/api/orgs/${member.organisationId}/webhooks/${webhookId}/replays`
+    const options = {
+      apiKey: member.apiKey,
+      body: { since: SINCE },
+      headers: { 'idempotency-key': 'repeated' },
+    }
+    const first = await suite.api.call('POST', path, options)
+    await call('PATCH', '', { enabled: false })
+    const second = await suite.api.call('POST', path, options)
+    expect([second.status, second.json]).to.deep.equal([202, first.json])
+  })
+
   it('is refused while the webhook is disabled, and makes one job of a webhook for one Idempotency-Key', async () => {
     await publish(1)
     await newWebhook()
