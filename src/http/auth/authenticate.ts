@@ -41,7 +41,7 @@ const ANONYMOUS: Authenticated = {
 /**
  * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
  * An invalid credential counts against its sender's address. Beyond that limit only credentials that were valid here
- * lately are checked for the address, so that one sender cannot lock out others that share it.
+ * lately, and a few others, are checked for the address, so that one sender cannot lock out others that share it.
  * Throws 401, 404 while the organisation is being erased, 403 for a request of another origin or a missing scope, 421 for
  * a session at another host than the service's own, or 429 beyond a limit.
  */

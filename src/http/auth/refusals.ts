@@ -20,7 +20,7 @@ type Asked = { credential: Credential; address: string; operationId: string; req
 export type AuthRefusals = {
   /**
    * Finds what a credential stands for, and records a 401 of `find` as a refusal. Throws 429 while too many credentials of
-   * the address were refused, before any query; known ones pass, and a few others that have the shape of a key.
+   * the address were refused, before any query; known ones pass, and a few others of each kind that have the shape of a key.
    */
   guard<Found>(asked: Asked, find: () => Promise<Found>): Promise<Found>
 }
@@ -28,8 +28,9 @@ export type AuthRefusals = {
 const SIGN_IN = new Set(['signIn', 'signInOperator', 'openPortalLink'])
 
 /**
- * Keys that are looked up per second for an address beyond its limit: a valid one that this process has not seen gets
- * through, also where all senders share the address of a proxy, and then is known.
+ * Credentials of each kind that are looked up per second for an address beyond its limit: a valid one that this process
+ * has not seen gets through, also where all senders share the address of a proxy, and then is known. Refused keys leave
+ * the lookups of sessions and operator keys free.
  */
 const RESERVED_LOOKUPS_PER_SECOND = 5
 
@@ -38,7 +39,7 @@ export function createAuthRefusals(dependencies: {
   known: KnownCredentials
   logger: Logger
   metrics: Metrics
-  /** Per second and address. */
+  /** Per second, address and kind. */
   reservedLookups?: number
 }): AuthRefusals {
   const { limit, known, logger, metrics, reservedLookups = RESERVED_LOOKUPS_PER_SECOND } = dependencies
@@ -56,8 +57,8 @@ export function createAuthRefusals(dependencies: {
   async function check({ address, credential: { kind, value } }: Asked): Promise<void> {
     if (limit === null || known.has(hashCredential(value))) return
     await limit.check(address).catch(async (error: unknown) => {
-      if (kind !== 'key' || !isKeyShaped(value, MIN_KEY_LENGTH)) throw error
-      await reserve.consume(senderNetwork(address)).catch(() => {
+      if (!isKeyShaped(value, MIN_KEY_LENGTH)) throw error
+      await reserve.consume(`${kind} ${senderNetwork(address)}`).catch(() => {
         throw error
       })
     })
