@@ -32,6 +32,17 @@ export type ReadinessParts = {
   stopping: AbortSignal
 }
 
+const inProgress = new WeakMap<ReadinessParts, ReturnType<typeof readReadiness>>()
+
+/** Returns {@link readReadiness} of an API; requests that come while it is read share it, however many they are. */
+export function readSharedReadiness(parts: ReadinessParts): ReturnType<typeof readReadiness> {
+  const shared = inProgress.get(parts)
+  if (shared !== undefined) return shared
+  const reading = readReadiness(parts, 'api').finally(() => inProgress.delete(parts))
+  inProgress.set(parts, reading)
+  return reading
+}
+
 /**
  * Tells whether a process can do its work: an API needs a database that answers and takes events; a worker also needs
  * Temporal, tasks that it takes from it, and a sweeper that ends its passes. It answers within about two seconds, and

@@ -123,8 +123,8 @@ export type Route = {
   access: Access
   /** The rate limit that requests count against: `management` by default, none for open routes. */
   limit?: 'publish'
-  /** Requests count against their address too, as those of open routes do. */
-  countsAddress?: true
+  /** Whether requests count against their address too: by default those of open routes do. */
+  countsAddress?: boolean
   /** Only pages of this very origin may send it, with a session or without one. */
   sameOrigin?: true
   /** A read that the audit trail records: with a session only pages of this very origin may send it. */

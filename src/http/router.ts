@@ -109,8 +109,7 @@ async function readRequest(
   const given: Record<string, string> = ctx.params
   const { access } = route
   const cookie = (access.kind === 'operator' ? operatorCookieFor : sessionCookieFor)(ctx, dependencies)
-  if (access.kind === 'open' || route.countsAddress === true)
-    await dependencies.rateLimits.open?.count(ctx.ip)
+  if (route.countsAddress ?? access.kind === 'open') await dependencies.rateLimits.open?.count(ctx.ip)
   const authenticated = await (access.kind === 'open' ? recognise : authenticate)(
     dependencies,
     route,

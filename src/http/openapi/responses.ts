@@ -140,7 +140,8 @@ export function commonRefusals(route: Route): Record<string, object> {
     'InternalError',
     'Unavailable',
   ]
-  names.push(hasKey ? 'TooManyRequests' : 'TooManyFromAddress')
+  if (hasKey) names.push('TooManyRequests')
+  else if (route.countsAddress !== false) names.push('TooManyFromAddress')
   // While its organisation is being erased, a key is answered 404 everywhere.
   if (hasKey) names.push('Unauthenticated', 'NotFound')
   if (hasKey && (access.kind !== 'key' || access.sessions !== false)) names.push('Forbidden', 'WrongHost')

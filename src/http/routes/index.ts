@@ -3,7 +3,7 @@ import { builtInCatalogue } from '../../catalogue/built-in-catalogue.ts'
 import { bytesOfCatalogue } from '../answer.ts'
 import type { ApiDependencies } from '../api.ts'
 import { openApiDocument } from '../openapi.ts'
-import { readReadiness, ReadinessSchema } from '../readiness.ts'
+import { ReadinessSchema, readSharedReadiness } from '../readiness.ts'
 import type { Route } from '../route.ts'
 import { openObject } from '../schemas/common.ts'
 import { apiKeyRoutes, operatorApiKeyRoutes } from './api-keys.ts'
@@ -35,6 +35,8 @@ const healthRoute: Route = {
   operationId: 'getHealth',
   summary: 'The process answers',
   access: { kind: 'open' },
+  // A probe may share its address with all senders, such as that of its node.
+  countsAddress: false,
   responses: { 200: { description: 'Alive', schema: HealthSchema } },
   handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
 }
@@ -47,6 +49,7 @@ const readyRoute: Route = {
   description:
     'Ready while the database answers and takes events: they are accepted without Temporal and delivered when it is back.',
   access: { kind: 'open' },
+  countsAddress: false,
   responses: {
     200: { description: 'Ready', schema: ReadinessSchema },
     503: {
@@ -56,7 +59,7 @@ const readyRoute: Route = {
     },
   },
   async handle(dependencies) {
-    const { isReady, body } = await readReadiness(dependencies, 'api')
+    const { isReady, body } = await readSharedReadiness(dependencies)
     return { status: isReady ? 200 : 503, body }
   },
 }

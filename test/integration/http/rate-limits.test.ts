@@ -10,6 +10,7 @@ import {
   createTestApi,
   type TestApi,
 } from '../../helpers/api/api.ts'
+import { asOperator } from '../../helpers/api/operator.ts'
 import { createTestDatabase, recording, useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
@@ -31,8 +32,7 @@ describe('rate limits', () => {
   afterEach(() => api.close())
 
   async function start(limits: Partial<RateLimitSettings>, trustedProxies: string[] = []): Promise<void> {
-    const settings = { management: 0, publish: 0, authFailures: 0, open: 0, ...limits }
-    const rateLimits = createRateLimits(settings, witnesses)
+    const rateLimits = createRateLimits({ ...NO_LIMITS, ...limits }, witnesses)
     api = await createTestApi(database.dataSource, { rateLimits, trustedProxies })
   }
 
@@ -174,6 +174,16 @@ describe('rate limits', () => {
       expect((await list()).status).to.equal(200)
     })
 
+    it('admit valid sessions and operator keys that were not seen before beyond refused keys', async () => {
+      await start({})
+      const cookie = cookieOf(await api.call('POST', '/api/session', { apiKey: member.apiKey }))
+      await api.close()
+      await start({ authFailures: 1 })
+      for (let time = 0; time < 20; time += 1) await stranger()
+      expect((await api.call('GET', '/api/session', { headers: { cookie } })).status).to.equal(200)
+      expect((await api.call('GET', '/api/operator/organisations', asOperator())).status).to.equal(200)
+    })
+
     it('admit recently valid sessions and tickets', async () => {
       await start({ authFailures: 1 })
       const cookie = cookieOf(await api.call('POST', '/api/session', { apiKey: member.apiKey }))
@@ -211,9 +221,8 @@ describe('rate limits', () => {
       api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
       expect((await list()).status).to.equal(200)
       await stranger()
-      await database.dataSource.query('UPDATE api_key SET revoked_at = now() WHERE member_id = $1', [
-        member.memberId,
-      ])
+      const revoke = 'UPDATE api_key SET revoked_at = now() WHERE member_id = $1'
+      await database.dataSource.query(revoke, [member.memberId])
       statements.length = 0
       for (let time = 0; time < 3; time += 1) expectRefusal(await list(), 60)
       expect(statements).to.have.lengthOf(1)
@@ -263,8 +272,7 @@ describe('rate limits', () => {
     it('do not count requests that the database could not answer for', async () => {
       await start({ authFailures: 1, open: 0 })
       const away = await createTestDatabase()
-      const settings = { management: 1, publish: 1, authFailures: 1, open: 0 }
-      const rateLimits = createRateLimits(settings, witnesses)
+      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
       const cutOff = await createTestApi(away.dataSource, { rateLimits })
       await away.drop()
       for (let time = 0; time < 3; time += 1)
@@ -274,8 +282,8 @@ describe('rate limits', () => {
   })
 
   describe('of open routes, per address', () => {
-    it('count probes, documents, pages, sign-in and unknown paths together', async () => {
-      await start({ open: 7 }, ['127.0.0.0/8'])
+    it('count documents, pages, sign-in and unknown paths together, and no probes', async () => {
+      await start({ open: 5 }, ['127.0.0.0/8'])
       const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
       const ask = (method: string, at: string, address = '203.0.113.1') => api.call(method, at, from(address))
       const statuses: number[] = []
@@ -284,21 +292,22 @@ describe('rate limits', () => {
       expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 404])
       expect((await ask('POST', '/api/session')).status).to.equal(401)
       for (const [method, at] of [
-        ['GET', '/healthz'],
+        ['GET', '/openapi.json'],
         ['GET', '/developer'],
         ['GET', '/nowhere'],
         ['DELETE', '/healthz'],
         ['POST', '/api/session'],
       ] as const)
         expectRefusal(await ask(method, at), 60)
-      const askFrom = (address: string) => () => ask('GET', '/healthz', address)
+      for (const probe of ['/healthz', '/readyz']) expect((await ask('GET', probe)).status).to.equal(200)
+      const askFrom = (address: string) => () => ask('GET', '/docs', address)
       await expectOneAnswered(200, askFrom('203.0.113.2'), askFrom('203.0.113.3'))
     })
 
     it('do not count requests with a key', async () => {
       await start({ open: 1 })
-      await api.call('GET', '/healthz')
-      expectRefusal(await api.call('GET', '/healthz'), 60)
+      await api.call('GET', '/docs')
+      expectRefusal(await api.call('GET', '/docs'), 60)
       for (let time = 0; time < 3; time += 1) expect((await list()).status).to.equal(200)
     })
   })
