@@ -43,17 +43,17 @@ function transactionParameters(statementTimeoutMs: number): Record<string, numbe
   }
 }
 
-/** The connection's address with these limits as startup options; options of the address itself come last and win. */
-export function withSessionLimits(
-  url: string,
-  statementTimeoutMs: number,
-  lockTimeoutMs = LOCK_TIMEOUT_MS,
-): string {
+/**
+ * Returns the connection's address with these limits as startup options, of which the last wins: options of the address
+ * itself, but for a connection with a lock time-out of its own, such as that of migrations.
+ */
+export function withSessionLimits(url: string, statementTimeoutMs: number, lockTimeoutMs?: number): string {
   const limited = new URL(url)
-  const settings = Object.entries(sessionParameters(statementTimeoutMs, lockTimeoutMs))
-  const own = limited.searchParams.get('options')
-  const options = settings.map(([name, value]) => `-c ${name}=${value}`)
-  limited.searchParams.set('options', [...options, ...(own === null ? [] : [own])].join(' '))
+  const settings = Object.entries(sessionParameters(statementTimeoutMs, lockTimeoutMs ?? LOCK_TIMEOUT_MS))
+  const limits = settings.map(([name, value]) => `-c ${name}=${value}`).join(' ')
+  const own = limited.searchParams.get('options') ?? ''
+  const options = lockTimeoutMs === undefined ? [limits, own] : [own, limits]
+  limited.searchParams.set('options', options.join(' ').trim())
   return limited.href
 }
 

@@ -64,10 +64,10 @@ describe('posthorn migrate while events are published', () => {
   }
 
   /** Migrates while another transaction is open at first and events are published throughout. */
-  async function migrateUnderLoad(): Promise<{ applied: string[]; slowestMs: number }> {
+  async function migrateUnderLoad(url = database.url): Promise<{ applied: string[]; slowestMs: number }> {
     await openTransaction()
     let isOver = false
-    const migrating = migrate(database.url).finally(() => (isOver = true))
+    const migrating = migrate(url).finally(() => (isOver = true))
     migrating.catch(() => undefined)
     const publishing = publishUntil(() => isOver)
     await delay(OPEN_TRANSACTION_MS)
@@ -76,10 +76,11 @@ describe('posthorn migrate while events are published', () => {
     return { applied: await migrating, slowestMs: await publishing }
   }
 
-  it('creates indexes without blocking writes', async () => {
+  it('creates indexes without blocking writes, whatever limits DATABASE_URL sets', async () => {
     await revertIndexes()
     expect(await validityOfIndexes()).to.deep.equal({})
-    const { applied, slowestMs } = await migrateUnderLoad()
+    const options = '?options=-c%20lock_timeout%3D1000%20-c%20statement_timeout%3D1000'
+    const { applied, slowestMs } = await migrateUnderLoad(database.url + options)
     expect(applied).to.deep.equal(['OnlineIndexes1764600000000'])
     expect(slowestMs).to.be.below(OPEN_TRANSACTION_MS)
     expect(await validityOfIndexes()).to.deep.equal(ALL_VALID)
