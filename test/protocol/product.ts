@@ -104,7 +104,7 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
         traceId: 'trace',
         webhookId: null,
       }
-      const rooms = { defaultRoom: begins ? 1 : 0, webhooks: [] }
+      const rooms = { inAll: 1_000, defaultRoom: begins ? 1 : 0, webhooks: [] }
       const reserved = { rooms, sweepAfterMs, leaseMs: LEASE_MS }
       return run(state, `commit ${delivery} ${begins} ${sweepAfterMs}`, async (db) => {
         await commitEvents(db, [event], reserved)

@@ -58,7 +58,7 @@ export type Dispatcher = {
 export type DispatcherLoad = { queued: number; startsInFlight: number; inlineInFlight: number }
 
 /** Reserves nothing. */
-const NONE = { rooms: { defaultRoom: 0, webhooks: [] }, settle: () => undefined }
+const NONE = { rooms: { inAll: 0, defaultRoom: 0, webhooks: [] }, settle: () => undefined }
 
 /** Interval at which all that waits is considered again. */
 const CHECK_INTERVAL_MS = 250

@@ -73,7 +73,7 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
       })
       const defaultRoom = Math.min(most, UNKNOWN_ROOM)
       const listed = webhooks.filter((one) => one.room !== defaultRoom)
-      return { rooms: { defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }
+      return { rooms: { inAll, defaultRoom, webhooks: listed }, settle: reserve(webhooks, inAll) }
     },
     forClaims(deliveries) {
       const claimed = limitToRoom(deliveries, { room, roomOf })

@@ -2,8 +2,9 @@
 -- it is addressed to (a test event).
 --
 -- The commit is the claim of what begins at once: of each webhook as many deliveries as the process has reserved slots
--- for (`room`) are written as in progress, by a run of their own that counts as the first. The rest is pending: a POST
--- never begins before its row is in progress. One statement, so that an event is never without its deliveries.
+-- for (`room`), and of all together no more than `roomInAll`, those first that were given first, are written as in
+-- progress, by a run of their own that counts as the first. The rest is pending: a POST never begins before its row is in
+-- progress. One statement, so that an event is never without its deliveries.
 WITH given AS (
   SELECT id, organisation_id, webhook_id, key, emitted_at, trace_id, place,
          substring(:bodies::bytea FROM start FOR length) AS body
@@ -19,18 +20,20 @@ WITH given AS (
      AND (addressee IS NULL OR addressee = w.id)
      AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, key) IS NULL
 ), matching AS (
-  SELECT g.id AS event_id, g.organisation_id, addressee, g.key, t.webhook_id, url, secret,
+  SELECT g.id AS event_id, g.organisation_id, addressee, g.key, g.place, t.webhook_id, url, secret,
          row_number() OVER (PARTITION BY t.webhook_id ORDER BY g.place) <= coalesce(reserved.room, :defaultRoom::int)
-           AS begins
+           AS fits
     FROM given g
     JOIN taking t ON t.organisation_id = g.organisation_id AND t.key = g.key AND addressee IS NOT DISTINCT FROM g.webhook_id
     LEFT JOIN unnest(:roomIds::uuid[], :rooms::int[]) AS reserved (webhook_id, room)
            ON reserved.webhook_id = t.webhook_id
+), chosen AS (
+  SELECT *, fits AND row_number() OVER (PARTITION BY fits ORDER BY place) <= :roomInAll::int AS begins FROM matching
 ), new_delivery AS MATERIALIZED (
   -- Before the rows are written: the answer needs no join with them, which would grow with the square of their number.
   SELECT *, uuidv7() AS id, CASE WHEN begins THEN gen_random_uuid() END AS owner,
          delivery_now() + CASE WHEN begins THEN :leaseMs::float8 ELSE :sweepAfterMs::float8 END * interval '1 ms' AS sweep_at
-    FROM matching
+    FROM chosen
 ), insert_events AS (
   INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, is_test)
   SELECT id, organisation_id, key, body, emitted_at, trace_id, webhook_id IS NOT NULL

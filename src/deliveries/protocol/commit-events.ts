@@ -16,8 +16,15 @@ export type NewEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'emittedAt'
 /** Which webhooks an event goes to. */
 export type Audience = Pick<NewEvent, 'organisationId' | 'key' | 'webhookId'>
 
-/** How many first attempts of each webhook the process begins at once; `defaultRoom` of those that are not listed. */
-export type Rooms = { defaultRoom: number; webhooks: readonly { webhookId: string; room: number }[] }
+/**
+ * How many first attempts of each webhook the process begins at once, `defaultRoom` of those that are not listed, and of
+ * all webhooks together.
+ */
+export type Rooms = {
+  inAll: number
+  defaultRoom: number
+  webhooks: readonly { webhookId: string; room: number }[]
+}
 
 /**
  * What a process reserves for the deliveries of a commit, until `settle`: the first attempts that it begins at once; any
@@ -85,6 +92,7 @@ export async function commitEvents(
     bodies: Buffer.concat(events.map(({ body }) => body)),
     starts,
     lengths: events.map(({ body }) => body.length),
+    roomInAll: rooms.inAll,
     defaultRoom: rooms.defaultRoom,
     roomIds: rooms.webhooks.map(({ webhookId }) => webhookId),
     rooms: rooms.webhooks.map(({ room }) => room),

@@ -28,7 +28,11 @@ export const TEST_VAPID_PUBLIC_KEY =
 
 /** Commits by a process that begins `room` first attempts of each webhook at once; any process takes up the others. */
 export function testCommits({ room = 0, leaseMs = 60_000, sweepAfterMs = 60_000 } = {}): Commits {
-  const reservation = { rooms: { defaultRoom: room, webhooks: [] }, sweepAfterMs, settle: () => undefined }
+  const reservation = {
+    rooms: { inAll: 1_000, defaultRoom: room, webhooks: [] },
+    sweepAfterMs,
+    settle: () => undefined,
+  }
   return { reserve: () => reservation, leaseMs }
 }
 

@@ -94,7 +94,7 @@ type InlineSuite = {
 
 /** No room: what is committed is pending, and any process takes it up. */
 const NO_RESERVATION: Reservation = {
-  rooms: { defaultRoom: 0, webhooks: [] },
+  rooms: { inAll: 1_000, defaultRoom: 0, webhooks: [] },
   sweepAfterMs: 0,
   settle: () => undefined,
 }

@@ -149,7 +149,11 @@ describe('first attempts in `direct`', () => {
     const { publish, dispatcher, webhookChanges } = suite.process()
     await publish(endpoint)
     await eventually(() => expect(answers.pending()).to.equal(1))
-    const reserved = { rooms: { defaultRoom: 1, webhooks: [] }, sweepAfterMs: 0, settle: () => undefined }
+    const reserved = {
+      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
+      sweepAfterMs: 0,
+      settle: () => undefined,
+    }
     const [next] = await endpoint.commit(1, reserved)
     dispatcher.start([next!])
     await endpoint.switchOff()
@@ -164,7 +168,11 @@ describe('first attempts in `direct`', () => {
   it('post to the new URL when this process changed it before the POST', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
     const { dispatcher, webhookChanges } = suite.process()
-    const reserved = { rooms: { defaultRoom: 1, webhooks: [] }, sweepAfterMs: 0, settle: () => undefined }
+    const reserved = {
+      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
+      sweepAfterMs: 0,
+      settle: () => undefined,
+    }
     const [delivery] = await endpoint.commit(1, reserved)
     await endpoint.moveTo(moved.url)
     webhookChanges.changed(endpoint.webhookId)
@@ -180,7 +188,11 @@ describe('first attempts in `direct`', () => {
   it('release what could not begin within a second of its commit, and claim it anew', async () => {
     const endpoint = await suite.endpoint()
     const { dispatcher } = suite.process()
-    const reserved = { rooms: { defaultRoom: 1, webhooks: [] }, sweepAfterMs: 0, settle: () => undefined }
+    const reserved = {
+      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
+      sweepAfterMs: 0,
+      settle: () => undefined,
+    }
     const [delivery] = await endpoint.commit(1, reserved)
     dispatcher.start([{ ...delivery!, claimedAtMs: delivery!.claimedAtMs - 1_001 }])
     await reaches(delivery!.deliveryId, { state: 'pending', runs: 0, owner: null })
@@ -195,7 +207,11 @@ describe('first attempts in `direct`', () => {
     const { publish, dispatcher } = suite.process({ shutdown: createShutdown(5_000) })
     const [first] = await publish(endpoint)
     await eventually(() => expect(answers.pending()).to.equal(1))
-    const reserved = { rooms: { defaultRoom: 5, webhooks: [] }, sweepAfterMs: 0, settle: () => undefined }
+    const reserved = {
+      rooms: { inAll: 1_000, defaultRoom: 5, webhooks: [] },
+      sweepAfterMs: 0,
+      settle: () => undefined,
+    }
     dispatcher.start(await endpoint.commit(5, reserved))
     const stopped = dispatcher.stop()
     await eventually(async () =>

@@ -13,7 +13,7 @@ import { useRows, type OwnWebhook } from '../../helpers/deliveries/use-rows.ts'
 const LEASE_MS = 20_000
 const SWEEP_AFTER_MS = 3_000
 
-const NO_ROOM: Rooms = { defaultRoom: 0, webhooks: [] }
+const NO_ROOM: Rooms = { inAll: 1_000, defaultRoom: 0, webhooks: [] }
 
 describe('the commit of events', () => {
   const suite = useRows()
@@ -59,6 +59,7 @@ describe('the commit of events', () => {
     const three = await anotherWebhook(one)
     const events = Array.from({ length: 5 }, () => event(one.organisationId))
     const rooms = {
+      inAll: 1_000,
       defaultRoom: 1,
       webhooks: [
         { webhookId: one.webhookId, room: 3 },
@@ -89,13 +90,23 @@ describe('the commit of events', () => {
     }
   })
 
+  it('has no more in progress than there is room for in all, those first that were given first', async () => {
+    const one = await suite.webhook()
+    await anotherWebhook(one)
+    const events = [event(one.organisationId), event(one.organisationId)]
+    const begun = (await commit(events, { inAll: 3, defaultRoom: 2, webhooks: [] })).map((deliveries) =>
+      deliveries.filter(({ claim }) => claim !== null),
+    )
+    expect(begun.map(({ length }) => length)).to.deep.equal([2, 1])
+  })
+
   it('is as old as its statement, which may have waited for a connection', async () => {
     const { organisationId } = await suite.webhook()
     const single = createDataSource({ url: suite.database.url, poolSize: 1 })
     await single.initialize()
     const holder = single.createQueryRunner()
     await holder.connect()
-    const rooms = { defaultRoom: 1, webhooks: [] }
+    const rooms = { inAll: 1_000, defaultRoom: 1, webhooks: [] }
     const committing = commitEvents(single, [event(organisationId)], {
       rooms,
       leaseMs: LEASE_MS,
@@ -129,7 +140,7 @@ describe('the commit of events', () => {
       event(other.organisationId, { body: Buffer.alloc(0) }),
       event(webhook.organisationId, { body: Buffer.from([0, 255, 10]) }),
     ]
-    const committed = await commit(events, { defaultRoom: 2, webhooks: [] })
+    const committed = await commit(events, { inAll: 1_000, defaultRoom: 2, webhooks: [] })
     expect(committed.map((deliveries) => deliveries.length)).to.deep.equal([1, 0, 0, 1])
     for (const { id, body } of events) expect(await stored(id)).to.deep.equal([{ body, is_test: false }])
     expect(committed[3]![0]!.claim ?? {}).to.deep.include({ body: events[3]!.body, traceId: 'trace-1' })
@@ -148,7 +159,7 @@ describe('the commit of events', () => {
       await anotherWebhook(webhook)
       const { organisationId, webhookId } = webhook
       const test = event(organisationId, { key: 'webhook:test', webhookId })
-      const [deliveries = []] = await commit([test], { defaultRoom: 1, webhooks: [] })
+      const [deliveries = []] = await commit([test], { inAll: 1_000, defaultRoom: 1, webhooks: [] })
       expect(deliveries).to.have.length(1)
       expect(deliveries[0]).to.include({ webhookId })
       expect(await suite.row(deliveries[0]!)).to.include({ state: 'in_progress', is_test: true })

@@ -27,7 +27,7 @@ export function commit({ room = 0 } = {}): Session {
       traceId: 'trace',
       webhookId: null,
     }
-    const rooms = { defaultRoom: 0, webhooks: [{ webhookId: WEBHOOK, room }] }
+    const rooms = { inAll: 1_000, defaultRoom: 0, webhooks: [{ webhookId: WEBHOOK, room }] }
     const [deliveries] = await commitEvents(manager, [event], {
       rooms,
       leaseMs: LEASE_MS,

@@ -118,10 +118,11 @@ export function createTable(time: VirtualTime) {
     ) {
       const listed = new Map(rooms.webhooks.map(({ webhookId, room }) => [webhookId, room]))
       const places = new Map<string, number>()
+      let left = rooms.inAll
       return webhookIds.map((webhookId): CommittedDelivery => {
         const place = (places.get(webhookId) ?? 0) + 1
         places.set(webhookId, place)
-        const begins = place <= (listed.get(webhookId) ?? rooms.defaultRoom)
+        const begins = place <= (listed.get(webhookId) ?? rooms.defaultRoom) && left-- > 0
         const row: Row = {
           deliveryId: randomUUID(),
           webhookId,
