@@ -1,7 +1,7 @@
 -- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
 -- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the
 -- webhook; one whose run was lost is stopped here, and keeps its count of runs. The caller holds the lock of the
--- webhook, and closes its incident if an erasure leaves nothing unresolved. With `event_id` only those of this event,
+-- webhook, and closes its incident if an erasure leaves nothing unresolved. With :eventId only those of this event,
 -- without reading the others.
 -- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
 --
