@@ -3,6 +3,7 @@
 -- not erased.
 -- Nothing is claimed before its time, on any path. The tolerance is the precision to which processes know the
 -- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
+-- `ageMs` leaves out the time for which the webhook was switched off.
 -- Planned once: see load-sql.ts.
 UPDATE delivery d
    SET state = 'in_progress',
@@ -29,4 +30,4 @@ UPDATE delivery d
    AND stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) IS NULL
 RETURNING g.place::int AS place, d.owner, d.runs, d.attempt_requested AS "isRequested", d.webhook_id AS "webhookId",
           e.key AS "eventKey", e.trace_id AS "traceId", w.url, w.secret, e.body,
-          (extract(epoch FROM delivery_now() - d.created_at) * 1000)::float8 AS "ageMs"
+          (extract(epoch FROM delivery_now() - greatest(d.created_at, w.updated_at)) * 1000)::float8 AS "ageMs"

@@ -11,7 +11,7 @@ export type RecordedAttempt = {
   durationMs: number
   /** The delivery's new state. */
   state: FinalState | 'waiting'
-  /** From the commit of a delivery to its first POST; null for other attempts and after a deferral. */
+  /** From the commit of a delivery, or a later change of its webhook, to its first POST; null for other attempts and after a deferral. */
   firstDelayMs: number | null
   /** The delay between a scheduled retry's due time and its start; null for others. */
   latenessMs: number | null
@@ -64,7 +64,7 @@ export function createAttemptMetrics(define: Define) {
   )
   const firstDelays = define.histogram(
     'first_attempt_delay_seconds',
-    'Time from the commit of a delivery to its first POST, without deferred deliveries',
+    'Time from the commit of a delivery, or a later change of its webhook, to its first POST, without deferred ones',
     DELAY_BUCKETS,
   )
   const lateness = define.histogram(

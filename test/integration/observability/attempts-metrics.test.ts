@@ -35,6 +35,7 @@ describe("a worker's metrics", () => {
 
   it('count a success with its duration and its delay since the commit', async () => {
     await run(`UPDATE delivery SET created_at = now() - interval '3 seconds' WHERE id = $1`)
+    await database.dataSource.query(`UPDATE webhook SET updated_at = now() - interval '1 hour'`)
     await attempt()
     const { valueOf } = await counted()
     expect(await attempts('none')).to.equal(1)
@@ -44,6 +45,13 @@ describe("a worker's metrics", () => {
     expect(valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.within(3, 60)
     expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(0)
     expect(valueOf('posthorn_attempts_in_flight')).to.equal(0)
+  })
+
+  it('leave out of the delay what the webhook was disabled for', async () => {
+    await run(`UPDATE delivery SET created_at = now() - interval '1 hour' WHERE id = $1`)
+    await database.dataSource.query(`UPDATE webhook SET updated_at = now() - interval '3 seconds'`)
+    await attempt()
+    expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.within(3, 60)
   })
 
   it('count an attempt in progress', async () => {
