@@ -106,6 +106,13 @@ export function conflict(code: ProblemCodeOf<409>, detail: string): ProblemError
   return new ProblemError(code, { detail })
 }
 
+/** The refusal of what needs an enabled webhook. */
+export function webhookDisabled({ holdReason }: { holdReason: string | null }): ProblemError {
+  return holdReason === null
+    ? conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
+    : conflict('webhook_held', `The operator holds the webhook: ${holdReason}`)
+}
+
 /** Nothing is sent of an event whose payload is erased. */
 export function payloadErased(): ProblemError {
   return new ProblemError('payload_erased', {

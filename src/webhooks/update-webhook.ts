@@ -5,7 +5,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { recordAudit } from '../db/queries/audit.ts'
 import { updateWebhook as updateRow, type WebhookRow } from '../db/queries/webhooks.ts'
 import { urlFor, urlForAudit } from '../domain/webhook-name.ts'
-import { conflict, requireSubscriptionRights } from '../problem-error.ts'
+import { requireSubscriptionRights, webhookDisabled } from '../problem-error.ts'
 import { changeWebhook, type ChangeDependencies } from './change-webhook.ts'
 import { canonicalUrl, type UrlPolicy } from '../outbound/url-rules.ts'
 
@@ -43,8 +43,7 @@ export async function updateWebhook(
     if (isDeepStrictEqual({ ...before, ...fields }, { ...before })) return before
     if (!isReduction(before, fields))
       requireSubscriptionRights(catalogue, actor, [...before.subscribedEventKeys, ...subscribedEventKeys])
-    if (enabled && before.heldAt !== null)
-      throw conflict('webhook_held', `The operator holds the webhook: ${before.holdReason ?? ''}`)
+    if (enabled && before.heldAt !== null) throw webhookDisabled(before)
     const after = await updateRow(manager, actor.organisationId, fields)
     const details = changesForAudit(before, after)
     await recordAudit(manager, actor, { action: 'webhook.updated', webhookId: id, details })

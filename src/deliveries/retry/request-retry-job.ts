@@ -14,7 +14,7 @@ import {
 import { newId } from '../../ids.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { RetryWorkflows } from '../../temporal/job-workflows.ts'
-import { requireEnabled, webhookDisabled } from './retry-delivery.ts'
+import { requireEnabled } from './retry-delivery.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import {
   cancelReplay,
@@ -25,7 +25,7 @@ import {
   type ReplayRow,
 } from '../../db/queries/replays.ts'
 import { requireWebhook } from '../../db/queries/webhooks.ts'
-import { conflict, notFound, requireSubscriptionRights } from '../../problem-error.ts'
+import { conflict, notFound, requireSubscriptionRights, webhookDisabled } from '../../problem-error.ts'
 
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 
@@ -140,9 +140,9 @@ async function requireReplayRights(
   { webhookId, range: { eventKeys } }: Request,
 ): Promise<void> {
   const webhook = await requireWebhook(db, actor.organisationId, webhookId)
-  const { subscribedEventKeys, enabled } = webhook
+  const { subscribedEventKeys } = webhook
   requireSubscriptionRights(catalogue, actor, eventKeys ?? subscribedEventKeys)
-  if (!enabled) throw webhookDisabled()
+  if (!webhook.enabled) throw webhookDisabled(webhook)
   const missing = eventKeys?.find((key) => !isSubscribedTo(subscribedEventKeys, key))
   if (missing !== undefined) throw conflict('not_subscribed', `The webhook is not subscribed to ${missing}.`)
 }

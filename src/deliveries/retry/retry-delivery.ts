@@ -5,7 +5,7 @@ import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook, requireWebhook } from '../../db/queries/webhooks.ts'
 import { DELIVERY_STATES } from '../../domain/delivery-state.ts'
-import { conflict, notFound, payloadErased, type ProblemError } from '../../problem-error.ts'
+import { conflict, notFound, payloadErased, webhookDisabled, type ProblemError } from '../../problem-error.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
@@ -63,7 +63,7 @@ async function refusalOf(
     return conflict('delivery_completed', 'The delivery is completed; there is nothing to retry.')
   if (delivery.isTest)
     return conflict('test_delivery', 'A test event gets one attempt. Send another one instead.')
-  if (!webhook.enabled) return webhookDisabled()
+  if (!webhook.enabled) return webhookDisabled(webhook)
   if (!isSubscribedTo(webhook.subscribedEventKeys, delivery.eventKey))
     return conflict('not_subscribed', `The webhook is not subscribed to ${delivery.eventKey} any more.`)
   return conflict('delivery_changed', 'The delivery changed at the same time. Try again.')
@@ -90,7 +90,8 @@ export async function wakeWorkflows(
 /** Throws 404 when the organisation has no such webhook, and 409 when it is disabled. */
 export async function requireEnabled(db: Db, organisationId: string, webhookId: string): Promise<void> {
   if (parseUuid(webhookId) === null) throw notFound('webhook')
-  if (!(await requireWebhook(db, organisationId, webhookId)).enabled) throw webhookDisabled()
+  const webhook = await requireWebhook(db, organisationId, webhookId)
+  if (!webhook.enabled) throw webhookDisabled(webhook)
 }
 
 /** Throws 404 when the webhook has no such delivery. */
@@ -103,6 +104,3 @@ export async function requireDelivery(
   if ((await findDelivery(db, organisationId, webhookId, deliveryId)) === null) throw notFound('delivery')
 }
 
-export function webhookDisabled(): ProblemError {
-  return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
-}

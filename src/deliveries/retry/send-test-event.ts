@@ -5,12 +5,11 @@ import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findMember } from '../../db/queries/organisations.ts'
 import { requireWebhook, type WebhookRow } from '../../db/queries/webhooks.ts'
-import { conflict, notFound, requirePermissions } from '../../problem-error.ts'
+import { conflict, notFound, requirePermissions, webhookDisabled } from '../../problem-error.ts'
 import { newTestEvent } from '../publish/envelope.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { commitReserved, type Commits } from '../protocol/commit-events.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import { webhookDisabled } from './retry-delivery.ts'
 
 type Dependencies = {
   dataSource: DataSource
@@ -40,7 +39,7 @@ export async function sendTestEvent(
   const event = newTestEvent(organisationId, webhookId, { ...sent, triggeredBy })
   const delivery = await dataSource.transaction(async (manager) => {
     const [[committed] = []] = await commitReserved(manager, commits, [event], 1)
-    if (committed === undefined) throw webhookDisabled()
+    if (committed === undefined) throw webhookDisabled(webhook)
     const { deliveryId } = committed
     const details = eventKey === null ? {} : { eventKey }
     await recordAudit(manager, actor, { action: 'webhook.tested', webhookId, deliveryId, details })

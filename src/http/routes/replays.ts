@@ -40,7 +40,7 @@ const requestRoute = typedRoute({
     },
     409: {
       description: 'Not possible in this state; see `code`',
-      problem: ['webhook_disabled', 'not_subscribed'],
+      problem: ['webhook_disabled', 'webhook_held', 'not_subscribed'],
     },
   },
   async handle(dependencies, request) {

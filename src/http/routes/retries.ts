@@ -45,6 +45,7 @@ const retryDeliveryRoute: Route = {
       problem: [
         'delivery_completed',
         'webhook_disabled',
+        'webhook_held',
         'not_subscribed',
         'test_delivery',
         'delivery_changed',
@@ -134,7 +135,7 @@ const sendTestEventRoute = typedRoute({
       schema: RetryAcceptedSchema,
       links: { getDelivery: OF_THIS_DELIVERY },
     },
-    409: { description: STATE_CONFLICT, problem: ['webhook_disabled', 'not_subscribed'] },
+    409: { description: STATE_CONFLICT, problem: ['webhook_disabled', 'webhook_held', 'not_subscribed'] },
   },
   async handle(dependencies, request) {
     const { eventKey = null } = request.body

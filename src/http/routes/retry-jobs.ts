@@ -39,7 +39,7 @@ const retryDeliveriesRoute = typedRoute({
       headers: { Location: 'Path of the job' },
       links: { getRetryJob: { jobId: '$response.body#/id' } },
     },
-    409: { description: STATE_CONFLICT, problem: ['webhook_disabled'] },
+    409: { description: STATE_CONFLICT, problem: ['webhook_disabled', 'webhook_held'] },
   },
   async handle(dependencies, { actor, body, idempotency }) {
     const selection = parseDeliverySelection(body)

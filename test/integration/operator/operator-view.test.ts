@@ -167,6 +167,9 @@ describe("the operator's view", () => {
         code: 'webhook_held',
         detail: `The operator holds the webhook: ${REASON}`,
       })
+      expect(await call<object>('POST', `${ofMember()}/test`, asMember(), 409)).to.include({
+        code: 'webhook_held',
+      })
       const shown = await call<object>('GET', ofMember(), asMember())
       expect(await call('PATCH', ofMember(), asMember(shown))).to.deep.equal(shown)
       expect(await call('PATCH', ofMember(), asMember({ description: 'New' }))).to.include({
