@@ -13,9 +13,12 @@ export type PollLoop = {
   runningForMs(): number | null
 }
 
+/** The longest interval after errors, unless that of the loop is longer. */
+const MAX_PAUSE_MS = 1_000
+
 /**
  * Builds the loop. The next pass follows at once when `run` returns true, otherwise after `intervalMs`. Errors of `run` are
- * logged as `event`.
+ * logged as `event`; with each in a row the interval doubles.
  */
 export function createPollLoop(options: {
   intervalMs: number
@@ -30,6 +33,7 @@ export function createPollLoop(options: {
   let running: Promise<void> = Promise.resolve()
   let beganAtMs: number | null = null
   let isWoken = false
+  let errorPauseMs = intervalMs
   const pauseMs = (delayMs: number): number => (isWoken ? 0 : delayMs)
 
   async function pass(): Promise<void> {
@@ -39,8 +43,11 @@ export function createPollLoop(options: {
     let delayMs = intervalMs
     try {
       if (await run(stopping.signal)) delayMs = 0
+      errorPauseMs = intervalMs
     } catch (error) {
       if (stopping.signal.aborted) return
+      errorPauseMs = Math.max(intervalMs, Math.min(errorPauseMs * 2, MAX_PAUSE_MS))
+      delayMs = errorPauseMs
       const fields = { event, err: error }
       if (isDatabaseUnavailable(error)) logger.warn(fields)
       else logger.error(fields)

@@ -160,7 +160,9 @@ async function temporalReady(service: Service): Promise<void> {
   )
   while (!(await service.temporal.isUp())) {
     if (Date.now() > deadline)
-      throw new Error(`The Temporal server has not answered within ${TEMPORAL_START_TIMEOUT_MS / 1000} s.`)
+      throw new Error(
+        `The Temporal server has not answered within ${TEMPORAL_START_TIMEOUT_MS / 1000} s. Its log is in the folder logs of the data folder.`,
+      )
     await delay(100)
   }
   clearTimeout(messageTimer)

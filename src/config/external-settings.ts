@@ -1,4 +1,5 @@
 import {
+  hostAndPort,
   integer,
   mailAddress,
   oneOf,
@@ -13,7 +14,12 @@ import {
 
 /** How Temporal is reached, in the order of `.env.example`. */
 export const TEMPORAL_SETTINGS = {
-  temporalAddress: setting('TEMPORAL_ADDRESS', 'host:port of the Temporal frontend', '127.0.0.1:7233', plain),
+  temporalAddress: setting(
+    'TEMPORAL_ADDRESS',
+    'host:port of the Temporal frontend',
+    '127.0.0.1:7233',
+    hostAndPort,
+  ),
   temporalNamespace: setting('TEMPORAL_NAMESPACE', 'Temporal namespace', 'default', plain),
   temporalTaskQueue: setting('TEMPORAL_TASK_QUEUE', 'task queue of the workers', 'posthorn', plain),
   temporalTlsCaFile: setting(

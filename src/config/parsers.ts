@@ -31,6 +31,12 @@ export function optionalPort(text: string): number | null {
   return text === '' ? null : integer(0, 65_535)(text)
 }
 
+/** Without the port it would be Temporal's own, at which another server may answer. */
+export function hostAndPort(text: string): string {
+  if (!/^(\[[\da-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/i.test(text)) throw new Error('must be host:port')
+  return text
+}
+
 export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
   return (text) => {
     const found = values.find((value) => value === text)

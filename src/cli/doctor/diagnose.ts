@@ -60,17 +60,17 @@ export type ReadSettings = { config: Partial<Config>; findings: Finding[] }
 export async function readSettings(env: Environment): Promise<ReadSettings> {
   const config: Partial<Config> = {}
   const problems: string[] = []
-  const collect = async (read: () => unknown): Promise<void> => {
+  const collect = async (read: () => unknown, prefix = ''): Promise<void> => {
     try {
       await read()
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      problems.push(...error.problems)
+      problems.push(...error.problems.map((text) => prefix + text))
     }
   }
   for (const name of ALL_SETTINGS) await collect(() => Object.assign(config, loadConfig(env, [name])))
   const { catalogueFile } = config
-  if (catalogueFile !== undefined) await collect(() => loadCatalogue(catalogueFile))
+  if (catalogueFile !== undefined) await collect(() => loadCatalogue(catalogueFile), 'POSTHORN_CATALOGUE: ')
   await collect(() => {
     // Only its problems count here: the connection reads the files again.
     if (hasSettings(config, CREDENTIAL_SETTINGS)) readTemporalCredentials(config)

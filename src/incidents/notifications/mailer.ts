@@ -221,7 +221,7 @@ export async function checkMailServer(options: MailerOptions): Promise<MailServe
   }
 }
 
-function failedStep({ code }: NodemailerError): MailServerProblem['failed'] {
+function failedStep({ code, originalCode = '' }: NodemailerError): MailServerProblem['failed'] {
   if (code === 'EAUTH') return 'login'
-  return code === 'ETLS' ? 'tls' : 'connection'
+  return code === 'ETLS' || originalCode.startsWith('ERR_SSL_') ? 'tls' : 'connection'
 }

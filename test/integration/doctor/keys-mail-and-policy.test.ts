@@ -91,6 +91,8 @@ describe('posthorn doctor examines keys, policy, mail and push', () => {
     expect(skipped).to.include.members(['keys.encryption', 'push.key'])
     expect(find('keys.encryption').seen).to.include('POSTHORN_ENCRYPTION_KEYS is not valid')
     expect(find('database.migrations').level).to.equal('ok')
+    const { find: finding } = await examineWith({ POSTHORN_CATALOGUE: '/not/there.json' })
+    expect(finding('settings.invalid').seen).to.match(/^POSTHORN_CATALOGUE: /)
   })
 
   it('names a contact that push services cannot use', async () => {
@@ -128,8 +130,8 @@ describe('posthorn doctor examines keys, policy, mail and push', () => {
     })
 
     it('names a server that offers no TLS', async () => {
-      const { problems } = await smtp({ SMTP_TLS: 'starttls' })
-      expect(problems).to.deep.equal(['error mail.tls_failed'])
+      for (const SMTP_TLS of ['starttls', 'implicit'])
+        expect((await smtp({ SMTP_TLS })).problems).to.deep.equal(['error mail.tls_failed'])
     })
 
     it('names mails that leave this machine in clear', async () => {

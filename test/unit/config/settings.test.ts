@@ -41,6 +41,11 @@ describe('the notification settings', () => {
 
   for (const [name, reason, values] of [
     [
+      'temporalAddress',
+      'must be host:port',
+      ['temporal', '127.0.0.1', '::1', 'https://temporal:7233', 'a:b'],
+    ],
+    [
       'publicUrl',
       'must be an http:// or https:// URL',
       ['hooks.example.com', 'ftp://hooks.example.com', 'https://', 'javascript:alert(1)'],
