@@ -103,4 +103,3 @@ export async function requireDelivery(
 ): Promise<void> {
   if ((await findDelivery(db, organisationId, webhookId, deliveryId)) === null) throw notFound('delivery')
 }
-
