@@ -83,10 +83,12 @@ export type ServiceHost = ProcessHost & {
 export async function startService(config: Config, roles: Roles, host: ServiceHost): Promise<Service> {
   const { logger, running, shutdown } = host
   const base = await openBase(config, host)
+  // Files that cannot be read refuse the start.
+  readTemporalCredentials(config)
   const temporal = createTemporalService({
     address: config.temporalAddress,
     namespace: config.temporalNamespace,
-    credentials: readTemporalCredentials(config),
+    readCredentials: () => readTemporalCredentials(config),
     logger,
   })
   const notifications = createNotifications(config, base.httpClient, logger)

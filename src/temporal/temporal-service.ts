@@ -2,13 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker'
 import type { Logger } from '../observability/logger.ts'
-import {
-  withCallTimeout,
-  withTimeLimit,
-  TemporalUnavailableError,
-  isTemporalUnavailable,
-  checkRefusedStarts,
-} from './calls.ts'
+import { withCallTimeout, withTimeLimit, TemporalUnavailableError, checkRefusedStarts } from './calls.ts'
 import { createNamespaceGuard, type NamespaceGuardOptions } from './namespace.ts'
 import { NO_LOAD, type WorkerLoad, type Workers } from './worker.ts'
 
@@ -36,7 +30,8 @@ export type TemporalService = {
 export type TemporalServiceOptions = {
   address: string
   namespace: string
-  credentials: TemporalCredentials
+  /** Called for each new connection: certificates are replaced while the process runs. */
+  readCredentials: () => TemporalCredentials
   logger: Logger
 }
 
@@ -53,7 +48,7 @@ const RECONNECT_DELAY_MS = 1_000
 /** Interval of the checks that Temporal answers and has the same namespace. */
 const CHECK_INTERVAL_MS = 3_000
 
-/** A silent connection is replaced after this time if a new one works; gRPC takes 45 seconds. */
+/** A connection that is silent or refused is replaced after this time if a new one works; gRPC takes 45 seconds. */
 const SILENCE_TIMEOUT_MS = 6_000
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -81,7 +76,7 @@ type Link = {
  * Sharing the connection lets workflows start eagerly.
  */
 export function createTemporalService(options: TemporalServiceOptions): TemporalService {
-  const { address, namespace, credentials, logger } = options
+  const { address, namespace, readCredentials, logger } = options
   const stopping = new AbortController()
   let work: TemporalWork | null = null
   const guard = createNamespaceGuard({
@@ -116,7 +111,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
   /** Opens a connection, and checks the namespace on it. */
   async function connect(): Promise<Link> {
     const limits = { what: 'connecting', timeoutMs: CONNECT_TIMEOUT_MS, signal: stopping.signal }
-    const connecting = NativeConnection.connect({ address, ...credentials })
+    const connecting = NativeConnection.connect({ address, ...readCredentials() })
     const connection = await withTimeLimit(connecting, limits, (late) => late.close())
     const interceptors = { workflow: [checkRefusedStarts(isIncomplete)] }
     const temporal = new Client({ connection, namespace, interceptors })
@@ -159,7 +154,7 @@ export function createTemporalService(options: TemporalServiceOptions): Temporal
     try {
       await guard.check(current)
     } catch (error) {
-      if (!isTemporalUnavailable(error) || performance.now() - answeredAtMs < SILENCE_TIMEOUT_MS) throw error
+      if (performance.now() - answeredAtMs < SILENCE_TIMEOUT_MS) throw error
       await replace(current)
     }
   }

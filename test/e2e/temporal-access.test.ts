@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer, type Server } from 'node:tls'
 import { expect } from 'chai'
-import { generate } from 'selfsigned'
+import { generate, type GenerateResult } from 'selfsigned'
 import { useStage } from '../helpers/processes/stage.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 import { createTemporalGate, type TemporalGate } from '../helpers/temporal/temporal-gate.ts'
@@ -15,27 +15,32 @@ describe('a Temporal that requires client certificates', () => {
   let folder: string
   let server: Server
   let env: Record<string, string>
+  let authority: GenerateResult
+  let shown: GenerateResult
 
-  before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'posthorn-tls-'))
-    const authority = await generate([{ name: 'commonName', value: 'authority' }], {
+  const createAuthority = () =>
+    generate([{ name: 'commonName', value: 'authority' }], {
       keyType: 'ec',
       algorithm: 'sha256',
       extensions: [{ name: 'basicConstraints', cA: true }],
     })
-    const ca = { key: authority.private, cert: authority.cert }
-    const leaf = (name: string) =>
-      generate([{ name: 'commonName', value: name }], {
-        keyType: 'ec',
-        algorithm: 'sha256',
-        ca,
-        extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
-      })
-    const [shown, client] = await Promise.all([leaf('temporal'), leaf('posthorn')])
-    const write = (name: string, text: string): string => {
-      writeFileSync(join(folder, name), text)
-      return join(folder, name)
-    }
+  const leaf = (name: string, { private: key, cert }: GenerateResult) =>
+    generate([{ name: 'commonName', value: name }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      ca: { key, cert },
+      extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
+    })
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'posthorn-tls-'))
+    authority = await createAuthority()
+    shown = await leaf('temporal', authority)
+    const client = await leaf('posthorn', authority)
     env = {
       TEMPORAL_TLS_CA_FILE: write('ca.pem', authority.cert),
       TEMPORAL_TLS_CERT_FILE: write('client.pem', client.cert),
@@ -78,6 +83,22 @@ describe('a Temporal that requires client certificates', () => {
     })
     const deliveryId = await stage.publish(posthorn)
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
+    expect(await posthorn.stop()).to.equal(0)
+  })
+
+  it('delivers with a certificate that replaced it, when Temporal no longer accepts the first', async () => {
+    const posthorn = await stage.start({
+      temporalAddress: address(),
+      env: { ...env, FIRST_ATTEMPT: 'workflow' },
+    })
+    const other = await createAuthority()
+    const replacing = await leaf('posthorn', other)
+    write('client.pem', replacing.cert)
+    write('client.key', replacing.private)
+    server.setSecureContext({ key: shown.private, cert: shown.cert, ca: other.cert })
+    for (const socket of sockets) socket.destroy()
+    const deliveryId = await stage.publish(posthorn)
+    await stage.reaches(deliveryId, { state: 'completed', attempts: 1 }, 30_000)
     expect(await posthorn.stop()).to.equal(0)
   })
 
