@@ -254,6 +254,19 @@ describe('the Helm chart, as Helm renders it', function () {
     expect(envOf(podOf('worker', EVERYTHING))).to.include({ PUBLISH_BACKLOG_LIMIT: '12000000' })
   })
 
+  it('takes what YAML reads as a boolean for what it was written as, and refuses names that it reads as numbers', () => {
+    const settings = { ...REQUIRED.settings, MEMBER_API_KEYS: false }
+    expect(envOf(podOf('api', { ...REQUIRED, settings }))).to.include({ MEMBER_API_KEYS: 'off' })
+    for (const [name, value] of [
+      ['TEMPORAL_WORKER_BUILD_ID', 1.1],
+      ['TEMPORAL_WORKER_BUILD_ID', 2],
+      ['BRAND_NAME', false],
+      ['SMTP_PORT', 46.5],
+    ] as const)
+      expect(refusal({ ...REQUIRED, settings: { ...REQUIRED.settings, [name]: value } })).to.include(name)
+    expect(refusal({ ...REQUIRED, image: { tag: 1.1 } })).to.include('tag')
+  })
+
   it('lets only workers out to public addresses, allowed ranges and the mail server', () => {
     const blocksOf = (policy: string): unknown[] =>
       find(EVERYTHING, 'NetworkPolicy', policy).spec.egress.map(({ to, ports }) => [

@@ -160,6 +160,8 @@ volumeMounts:
 {{- range $setting, $value := $isRelay | ternary (include "posthorn.relaySettings" .root | fromJson) .root.Values.settings }}
 {{- if ne (toString $value) "" }}
 - name: {{ $setting }}
+  {{- /* YAML reads off as false. */}}
+  {{- if and (eq $setting "MEMBER_API_KEYS") (kindIs "bool" $value) }}{{ $value = ternary "on" "off" $value }}{{ end }}
   {{- /* A number of values.yaml is a float for the template. */}}
   value: {{ kindIs "float64" $value | ternary (toString (int64 $value)) (toString $value) | quote }}
 {{- end }}
