@@ -200,6 +200,14 @@ describe('the Helm chart, as Helm renders it', function () {
     expect(envOf(podOf('migrate', EVERYTHING))).to.deep.equal({
       DATABASE_URL_FILE: '/run/secrets/posthorn/DATABASE_URL',
     })
+    const policy = find(REQUIRED, 'NetworkPolicy', 'hooks-posthorn-migrate-egress')
+    expect(policy.metadata.annotations, 'before the Job').to.include({
+      'helm.sh/hook': 'pre-install,pre-upgrade',
+      'helm.sh/hook-weight': '-1',
+    })
+    expect(policy.spec.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).to.deep.equal([
+      53, 53, 5432,
+    ])
   })
 
   it('runs nothing as root, and nothing that can write to its image', () => {
@@ -316,7 +324,12 @@ describe('the Helm chart, as Helm renders it', function () {
     expect(find(REQUIRED, 'Deployment', 'hooks-posthorn-worker').spec.replicas).to.equal(2)
     expect(find(EVERYTHING, 'Deployment', 'hooks-posthorn-worker').spec.replicas).to.equal(undefined)
     const { spec } = find(EVERYTHING, 'HorizontalPodAutoscaler', 'hooks-posthorn-worker')
-    expect(spec.metrics[0]).to.have.nested.property('external.metric.name', 'posthorn_deliveries')
+    expect(spec.metrics).to.have.nested.property('[0].resource.name', 'cpu')
+    const { metric } = (spec.metrics[1] as { external: { metric: object } }).external
+    expect(metric, 'of no delivery that waits for its endpoint').to.deep.equal({
+      name: 'posthorn_oldest_pending_age_seconds',
+      selector: { matchLabels: { webhook: 'idle' } },
+    })
   })
 
   it('refuses values that miss something or that it does not know', () => {
