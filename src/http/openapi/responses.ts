@@ -74,7 +74,7 @@ const REFUSALS = {
   UnsupportedMediaType: { status: 415, description: 'Not JSON in UTF-8', codes: ['unsupported_media_type'] },
   WrongHost: {
     status: 421,
-    description: 'A session is used at another host than that of the service',
+    description: 'A session is opened or used at another host than that of the service',
     codes: ['wrong_host'],
   },
   Invalid: {
@@ -131,9 +131,10 @@ export function refusalComponents(): Record<string, object> {
 
 /** Returns the refusals that routes of this kind have in common, by status. */
 export function commonRefusals(route: Route): Record<string, object> {
-  const { access, body, query } = route
+  const { access, body, query, sameOrigin = false } = route
   const hasKey = access.kind !== 'open'
   const names: RefusalName[] = [
+    'Unreadable',
     'MethodNotAllowed',
     'RequestTimeout',
     'HeadersTooLarge',
@@ -144,10 +145,11 @@ export function commonRefusals(route: Route): Record<string, object> {
   else if (route.countsAddress !== false) names.push('TooManyFromAddress')
   // While its organisation is being erased, a key is answered 404 everywhere.
   if (hasKey) names.push('Unauthenticated', 'NotFound')
-  if (hasKey && (access.kind !== 'key' || access.sessions !== false)) names.push('Forbidden', 'WrongHost')
+  const takesSessions = hasKey && (access.kind !== 'key' || access.sessions !== false)
+  if (takesSessions || sameOrigin) names.push('Forbidden', 'WrongHost')
   if (body !== undefined) names.push('BodyTooLarge', 'UnsupportedMediaType')
   if (body !== undefined || query !== undefined)
-    names.push('Unreadable', route.idempotent === true ? 'InvalidOrReused' : 'Invalid')
+    names.push(route.idempotent === true ? 'InvalidOrReused' : 'Invalid')
   return Object.fromEntries(
     names.map((name) => [String(REFUSALS[name].status), { $ref: `#/components/responses/${name}` }]),
   )

@@ -95,6 +95,10 @@ const ticketRoute: Route = {
       schema: StreamTicketSchema,
       links: { streamEvents: { ticket: '$response.body#/ticket' } },
     },
+    403: {
+      description: 'The session has no key, or is used from a page of another origin',
+      problem: ['needs_api_key', 'cross_site'],
+    },
   },
   async handle(dependencies, { actor }) {
     const { ticket, expiresAt } = await issueTicket(dependencies, requireKey(actor))

@@ -15,6 +15,7 @@ type Response = { $ref?: string; content?: Content; links?: Record<string, Link>
 type Link = { operationId: string; parameters: Record<string, string> }
 type Operation = {
   operationId: string
+  description?: string
   tags: string[]
   parameters?: Parameter[]
   requestBody?: { content: Content }
@@ -121,12 +122,13 @@ describe('the OpenAPI document', () => {
   })
 
   it('states the statuses that any route, any key and any body can have', () => {
-    for (const { path, method, operationId, access, body, countsAddress } of routes) {
+    for (const { path, method, operationId, access, body, countsAddress, sameOrigin } of routes) {
       const { responses } = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
-      const statuses = ['405', '500', '503']
+      const statuses = ['400', '405', '408', '431', '500', '503']
+      if (sameOrigin === true) statuses.push('403', '421')
       if (access.kind !== 'open' || countsAddress !== false) statuses.push('429')
       if (access.kind !== 'open') statuses.push('401')
-      if (body !== undefined) statuses.push('400', '413', '415', '422')
+      if (body !== undefined) statuses.push('413', '415', '422')
       expect(Object.keys(responses), operationId).to.include.members(statuses)
     }
   })
@@ -138,6 +140,16 @@ describe('the OpenAPI document', () => {
       ),
     )
     expect([...new Set(shown)]).to.have.members(Object.keys(PROBLEMS))
+  })
+
+  it('shows each problem code that the description of its operation names', () => {
+    for (const operation of operations) {
+      const named = [...(operation.description ?? '').matchAll(/4\d\d `(\w+)`/g)].map(([, code]) => code)
+      const shown = responsesOf(operation).flatMap(([, { content }]) =>
+        Object.keys(content?.['application/problem+json']?.examples ?? {}),
+      )
+      expect(shown, operation.operationId).to.include.members(named)
+    }
   })
 
   it('links what makes an id to what takes it, by operations and parameters that exist', () => {
