@@ -28,7 +28,7 @@ export type StreamOptions = {
   seal: (position: StreamPosition) => string
   /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
   readPage(range: { after: number; upTo: number; maxBytes: number }, signal: AbortSignal): Promise<EventPage>
-  /** How long a client may leave its buffer unread. */
+  /** How long a client may read nothing of a full buffer. */
   stallMs: number
   onSent(): void
   onFault(error: unknown): void
@@ -57,6 +57,7 @@ export function createStream(options: StreamOptions): EventStream {
   let events = 0
   let ending: StreamEnd | null = null
   let stalled: NodeJS.Timeout | undefined
+  let unreadBytes = 0
   let onDrained: (() => void) | null = null
   const closed = new AbortController()
 
@@ -81,7 +82,18 @@ export function createStream(options: StreamOptions): EventStream {
   const isFull = (): boolean => stalled !== undefined
 
   function push(frame: Buffer | string): void {
-    if (!output.push(frame)) stalled ??= setTimeout(() => cut('slow'), stallMs)
+    if (!output.push(frame)) stalled ??= setTimeout(awaitReader, stallMs)
+    unreadBytes = output.readableLength
+  }
+
+  /** Cuts off the client of a full buffer, unless it has read of it since this was checked before. */
+  function awaitReader(): void {
+    if (output.readableLength === unreadBytes) {
+      cut('slow')
+      return
+    }
+    unreadBytes = output.readableLength
+    stalled = setTimeout(awaitReader, stallMs)
   }
 
   function cut(reason: StreamEnd): void {

@@ -119,8 +119,8 @@ type Place = Pick<RetryJobWebhook, 'done' | 'succeeded' | 'failed' | 'cursor' | 
   underWay: RequestedAttempt[]
 }
 
-/** Where a job stands with one webhook. */
-export type RetryPart = Work & Place & { selection: DeliverySelection }
+/** Where a job stands with one webhook. `isOfAll`: it is of all webhooks of the organisation. */
+export type RetryPart = Work & Place & { selection: DeliverySelection; isOfAll: boolean }
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
 export async function lockRetryPart(
@@ -128,7 +128,7 @@ export async function lockRetryPart(
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
   const found = await sql(
-    `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", progress.done, progress.succeeded, progress.failed,
+    `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", retry_job.webhook_id IS NULL AS "isOfAll", progress.done, progress.succeeded, progress.failed,
             progress.cursor, progress.event_cursor AS "eventCursor", progress.under_way AS ids,
             progress.under_way_numbers AS numbers
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
@@ -151,6 +151,7 @@ export async function lockRetryPart(
 /** As the row has it: JSON has dates as text. */
 type StoredPart = Omit<Place, 'underWay'> &
   Work & {
+    isOfAll: boolean
     ids: string[]
     numbers: number[]
     filter: StoredFilter | null

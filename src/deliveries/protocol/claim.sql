@@ -3,7 +3,7 @@
 -- not erased.
 -- Nothing is claimed before its time, on any path. The tolerance is the precision to which processes know the
 -- offset of their clocks. A run is counted before its POST: after five that were lost the attempt has failed.
--- `ageMs` leaves out the time for which the webhook was switched off.
+-- `ageMs` counts from the last change of the webhook at the earliest, since it may have been switched off until then.
 -- Planned once: see load-sql.ts.
 UPDATE delivery d
    SET state = 'in_progress',

@@ -141,7 +141,7 @@ type Begun = {
 async function beginRetries(
   manager: EntityManager,
   part: JobIds & { webhookId: string },
-  { mode, selection, cursor, eventCursor }: Cursors & Extract<RetryPart, { replay: null }>,
+  { mode, selection, isOfAll, cursor, eventCursor }: Cursors & Extract<RetryPart, { replay: null }>,
   limit: number,
 ): Promise<Begun> {
   const next =
@@ -152,7 +152,7 @@ async function beginRetries(
   // What was begun since it was listed is left alone.
   const of = { organisationId, webhookId, ids: next.ids, states: coveredStates(mode) }
   const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
-  const last = isRefused(next.ids, requested) ? cursor : next.last
+  const last = !isOfAll && isRefused(next.ids, requested) ? cursor : next.last
   return {
     begun: requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 })),
     requested,
@@ -183,7 +183,7 @@ async function beginReplayed(
   }
 }
 
-/** The webhook is switched off: the job keeps its place, and goes on when it is switched on again. */
+/** The webhook is switched off: a job of it alone keeps its place, and goes on when it is switched on again. */
 function isRefused(listed: readonly string[], begun: readonly unknown[]): boolean {
   return listed.length > 0 && begun.length === 0
 }

@@ -181,6 +181,8 @@ async function findNotice(
   const webhook = await findWebhook(dataSource, organisationId, webhookId)
   if (webhook === null) return null
   const { streak, waiting, failed, lastFailure } = await findEvaluationInputs(dataSource, incident)
+  // A webhook that was switched off and on, and not attempted since, has not recovered.
+  const { streak: withPause } = await findEvaluationInputs(dataSource, { ...incident, resumedAt: null })
   return {
     kind,
     incidentId,
@@ -190,7 +192,7 @@ async function findNotice(
     url: webhook.url,
     webhookDescription: webhook.description,
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
-    isFailing: streak !== null,
+    isFailing: withPause !== null,
     waiting,
     failed,
     lastError: lastFailure.error,

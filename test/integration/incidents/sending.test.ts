@@ -281,9 +281,11 @@ describe('sending what is due', () => {
     })
   })
 
-  it('says of an endpoint that has recovered meanwhile that it no longer fails', async () => {
+  it('says of an endpoint that has recovered meanwhile, and of no other, that it no longer fails', async () => {
     await sending.addressed({ email: ORGANISATION })
     sending.answer = () => REFUSED
+    await sending.send()
+    await sending.run('UPDATE incident SET resumed_at = now() WHERE id = $1', sending.incident.incidentId)
     await sending.send()
     await sending.run(
       `INSERT INTO attempt (delivery_id, webhook_id, number, trigger, url, started_at, duration_ms, outcome, status_code)
@@ -291,6 +293,6 @@ describe('sending what is due', () => {
       sending.incident.webhookId,
     )
     await sending.send()
-    expect(sending.notices.map(({ isFailing }) => isFailing)).to.deep.equal([true, false])
+    expect(sending.notices.map(({ isFailing }) => isFailing)).to.deep.equal([true, true, false])
   })
 })
