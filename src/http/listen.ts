@@ -16,6 +16,9 @@ import { portError } from '../free-port.ts'
 const REQUEST_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
 
+/** Longer than the minute for which proxies keep connections: one that is being closed here may get a POST there. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000
+
 /** How often Node.js checks for connections beyond these limits; its default would add half a minute to each. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000
 
@@ -73,6 +76,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
     {
       requestTimeout: REQUEST_TIMEOUT_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       // `handle` refuses a request without one, with a problem document.
       requireHostHeader: false,

@@ -31,6 +31,8 @@ const ANNOTATIONS = new Set(
 export function isQuicklyChecked(root: object, value: unknown): boolean {
   let left = MAX_CHECKS
   let depth = 0
+  // An anchor is searched in the whole schema.
+  const targets = new Map<string, unknown>()
 
   function visit(schema: unknown, value: unknown): void {
     left--
@@ -59,7 +61,9 @@ export function isQuicklyChecked(root: object, value: unknown): boolean {
         visit(argument, value)
         return
       case '$ref': {
-        const target = resolveReference(root, String(argument))
+        const reference = String(argument)
+        if (!targets.has(reference)) targets.set(reference, resolveReference(root, reference))
+        const target = targets.get(reference)
         if (target === undefined) left = -1
         else visit(target, value)
         return

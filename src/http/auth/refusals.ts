@@ -54,32 +54,43 @@ export function createAuthRefusals(dependencies: {
     logger.warn({ event: 'auth.short_keys_refused' }, text)
   }
 
-  async function check({ address, credential: { kind, value } }: Asked): Promise<void> {
-    if (limit === null || known.has(hashCredential(value))) return
-    await limit.check(address).catch(async (error: unknown) => {
+  /** Returns whether it is counted already: many that are sent at once are limited too. */
+  async function check({ address, credential: { kind, value } }: Asked): Promise<boolean> {
+    if (limit === null || known.has(hashCredential(value))) return false
+    try {
+      await limit.count(address)
+      return true
+    } catch (error) {
       if (!isKeyShaped(value, MIN_KEY_LENGTH)) throw error
       await reserve.consume(`${kind} ${senderNetwork(address)}`).catch(() => {
         throw error
       })
-    })
+      return false
+    }
   }
 
-  async function record({ credential, address, operationId, requestId }: Asked): Promise<void> {
+  function record({ credential, operationId, address, requestId }: Asked): void {
     const reason = reasonOf(credential)
     known.delete(hashCredential(credential.value))
     metrics.authRefused(SIGN_IN.has(operationId) ? 'sign_in' : 'request', reason)
     logger.warn({ event: 'auth.refused', reason, address, operationId, requestId })
     if (reason === 'short') explainShortKeys()
-    await limit?.count(address)
   }
 
   return {
     async guard(asked, find) {
-      await check(asked)
-      return find().catch(async (error: unknown) => {
-        if (error instanceof ProblemError && error.problem.status === 401) await record(asked)
+      const isCounted = await check(asked)
+      let isRefused = false
+      try {
+        return await find()
+      } catch (error) {
+        isRefused = error instanceof ProblemError && error.problem.status === 401
+        if (isRefused) record(asked)
+        if (isRefused && !isCounted) await limit?.count(asked.address)
         throw error
-      })
+      } finally {
+        if (isCounted && !isRefused) await limit?.add(asked.address, -1)
+      }
     },
   }
 }

@@ -5,7 +5,7 @@ import inflate from 'inflation'
 import type { Context } from 'koa'
 import getRawBody from 'raw-body'
 import { nestingDepth } from '../../domain/text-rules.ts'
-import { badRequest, ProblemError } from '../../problem-error.ts'
+import { badRequest, overloaded, ProblemError } from '../../problem-error.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 
 /** Deeper JSON is no plausible event, and would burden every program that reads it. */
@@ -13,6 +13,13 @@ const MAX_DEPTH = 64
 
 /** Parsing a larger body takes longer than the rest of its request: 240 KB take up to 6 ms. */
 const LARGE_BODY_BYTES = 16 * 1024
+
+/** What the bodies that are being read, or wait to be parsed, may take in all; of one organisation a quarter. */
+const MAX_HELD_BYTES = 128 * 1024 * 1024
+const MAX_HELD_BYTES_OF_ONE = MAX_HELD_BYTES / 4
+
+let heldBytes = 0
+const heldBytesOf = new Map<string, number>()
 
 /** Starts parsing one large body in each iteration of the event loop, so that many at once delay no other request. */
 const largeBodies = createRoundRobinQueue<() => void>({
@@ -27,13 +34,46 @@ const largeBodies = createRoundRobinQueue<() => void>({
 /**
  * Reads, decompresses and parses a JSON body of at most `maxBytes`, which each route sets (counted after decompression).
  * Large bodies are read round robin by organisation. Throws 415 for another content type or encoding, 413 when it is
- * larger, 400 when it is not JSON in UTF-8.
+ * larger, 400 when it is not JSON in UTF-8, 503 while too many are read.
  */
 export async function readJsonBody(
   ctx: Context,
-  { maxBytes, organisationId }: { maxBytes: number; organisationId: string },
+  limits: { maxBytes: number; organisationId: string },
 ): Promise<{ text: string; value: unknown }> {
   if (mediaType(ctx) !== 'application/json' || !isUtf8(ctx.request.charset)) throw unsupportedMediaType()
+  const release = holdBytes(ctx, limits)
+  try {
+    return await readHeld(ctx, limits)
+  } finally {
+    release()
+  }
+}
+
+/** Counts the bytes that a body may take, until it is released. Packed bodies may take as many as their route allows. */
+function holdBytes(
+  ctx: Context,
+  { maxBytes, organisationId }: { maxBytes: number; organisationId: string },
+): () => void {
+  const announced = ctx.get('content-length')
+  const isKnown = announced !== '' && ctx.get('content-encoding') === ''
+  const bytes = isKnown ? Math.min(Number(announced), maxBytes) : maxBytes
+  const ofOne = heldBytesOf.get(organisationId) ?? 0
+  if (heldBytes + bytes > MAX_HELD_BYTES || ofOne + bytes > MAX_HELD_BYTES_OF_ONE)
+    throw overloaded('Too many large bodies are being read.', 1)
+  heldBytes += bytes
+  heldBytesOf.set(organisationId, ofOne + bytes)
+  return () => {
+    heldBytes -= bytes
+    const left = (heldBytesOf.get(organisationId) ?? 0) - bytes
+    if (left > 0) heldBytesOf.set(organisationId, left)
+    else heldBytesOf.delete(organisationId)
+  }
+}
+
+async function readHeld(
+  ctx: Context,
+  { maxBytes, organisationId }: { maxBytes: number; organisationId: string },
+): Promise<{ text: string; value: unknown }> {
   const bytes = await readBytes(ctx, maxBytes)
   if (bytes.length > LARGE_BODY_BYTES)
     await new Promise<void>((parse) => largeBodies.add(organisationId, parse))

@@ -42,10 +42,20 @@ describe('readJsonBody', () => {
     await Promise.all([...large, read('small', SMALL, parsed)])
     expect(parsed.findIndex(([name]) => name === 'small')).to.be.at.most(1)
   })
+
+  it('holds 32 MiB of one organisation, and takes more again once they are parsed', async () => {
+    const limits = { maxBytes: 1024 * 1024, organisationId: 'one' }
+    const packed = () => readJsonBody(contextOf(SMALL, { 'content-encoding': 'identity' }), limits)
+    const held = await Promise.allSettled(Array.from({ length: 40 }, packed))
+    expect(held.filter(({ status }) => status === 'fulfilled')).to.have.length(32)
+    for (const end of held)
+      if (end.status === 'rejected') expect(end.reason).to.nested.include({ 'problem.code': 'overloaded' })
+    await packed()
+  })
 })
 
-function contextOf(body: string): Context {
-  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
+function contextOf(body: string, more: Record<string, string> = {}): Context {
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length), ...more }
   const request = Object.assign(Readable.from([Buffer.from(body)]), { headers }) as unknown as IncomingMessage
   return new Koa().createContext(request, new ServerResponse(request))
 }
