@@ -36,7 +36,7 @@ export function createFairLimiter(options: {
     if (queue.size() >= maxQueued) return refuse(queue.size())
     return withDeadline<Result>(options, ({ begin, resolve, reject }) => {
       const run = async (): Promise<void> => {
-        if (begin()) await Promise.resolve().then(work).then(resolve, reject)
+        if (begin()) await work().then(resolve, reject)
       }
       queue.add(key, { key, run })
     })
