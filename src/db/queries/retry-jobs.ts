@@ -128,8 +128,8 @@ export async function lockRetryPart(
   part: { organisationId: string; jobId: string; webhookId: string },
 ): Promise<RetryPart | null> {
   const found = await sql(
-    `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", retry_job.webhook_id IS NULL AS "isOfAll", progress.done, progress.succeeded, progress.failed,
-            progress.cursor, progress.event_cursor AS "eventCursor", progress.under_way AS ids,
+    `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", retry_job.webhook_id IS NULL AS "isOfAll",
+            progress.done, progress.succeeded, progress.failed, progress.cursor, progress.event_cursor AS "eventCursor", progress.under_way AS ids,
             progress.under_way_numbers AS numbers
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId

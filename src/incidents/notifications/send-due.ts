@@ -182,7 +182,9 @@ async function findNotice(
   if (webhook === null) return null
   const { streak, waiting, failed, lastFailure } = await findEvaluationInputs(dataSource, incident)
   // A webhook that was switched off and on, and not attempted since, has not recovered.
-  const { streak: withPause } = await findEvaluationInputs(dataSource, { ...incident, resumedAt: null })
+  const wasFailing = async (): Promise<boolean> =>
+    incident.resumedAt !== null &&
+    (await findEvaluationInputs(dataSource, { ...incident, resumedAt: null })).streak !== null
   return {
     kind,
     incidentId,
@@ -192,7 +194,7 @@ async function findNotice(
     url: webhook.url,
     webhookDescription: webhook.description,
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
-    isFailing: withPause !== null,
+    isFailing: streak !== null || (await wasFailing()),
     waiting,
     failed,
     lastError: lastFailure.error,

@@ -96,7 +96,7 @@ export type Tab = {
   stop?: () => void
 }
 
-/** What stands in the dialog. `task` is the work that it starts; `onClose` is called by whatever closes it. */
+/** The content of a dialog. `task` is the work that it starts; `onClose` is called by whatever closes it. */
 export type DialogContent = {
   label: string
   render(): Template
