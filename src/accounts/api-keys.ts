@@ -9,6 +9,7 @@ import {
   type ApiKeyRow,
 } from '../db/queries/api-keys.ts'
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
+import { lockCredentials } from '../db/queries/sessions.ts'
 import { findMember, type WrittenApiKey } from '../db/queries/organisations.ts'
 import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
@@ -92,12 +93,13 @@ export function createMemberApiKey(
 const MAX_OWN_KEYS = 50
 
 /**
- * Makes a key of the calling member. Throws 409 where members make none, or have too many, and 422 where the key would
- * outlive the one that the caller has, directly or in its session.
+ * Makes a key of the calling member. Throws 401 where its key or session ended meanwhile, 409 where members make none, or
+ * have too many, and 422 where the key would outlive the one that the caller has, directly or in its session.
  */
 export function createOwnApiKey(
   { dataSource, memberApiKeys }: { dataSource: DataSource; memberApiKeys: boolean },
   actor: Actor,
+  sessionHash: Buffer | null,
   wanted: { name: string; expiresAt: Date | null },
 ): Promise<{ key: string; row: ApiKeyRow }> {
   const { organisationId, memberId, apiKeyId } = actor
@@ -105,14 +107,14 @@ export function createOwnApiKey(
   return createMemberApiKey({ dataSource }, actor, { ...wanted, memberId }, async (manager) => {
     if ((await countRecentKeys(manager, organisationId, memberId)) >= MAX_OWN_KEYS)
       throw conflict('too_many_api_keys', `The member has ${MAX_OWN_KEYS} API keys, or made as many today.`)
+    if (!(await lockCredentials(manager, actor, sessionHash))) throw unauthenticated()
     // A session of a portal link has no key, and ends by itself.
     if (apiKeyId !== null) requireOutlived(await findApiKey(manager, organisationId, apiKeyId), wanted)
   })
 }
 
-/** Throws 401 where the caller's key was revoked meanwhile, 422 unless it outlives the new one. */
+/** Throws 422 unless the caller's key outlives the new one. */
 function requireOutlived(own: ApiKeyRow, { expiresAt }: { expiresAt: Date | null }): void {
-  if (own.revokedAt !== null) throw unauthenticated()
   if (own.expiresAt === null || (expiresAt !== null && expiresAt <= own.expiresAt)) return
   const detail = `must not be later than ${own.expiresAt.toISOString()}, when the key of the caller expires`
   throw invalidFields([{ pointer: '/expiresAt', code: 'too_large', detail }])

@@ -118,17 +118,36 @@ export async function findCallerOfSession(
   return { caller, session: { hash, expiresAt } }
 }
 
-/** Ends a session, with the push subscriptions that were made in it. */
+/**
+ * Locks what a request was authenticated with until the transaction ends, so that nothing is made for a key or session
+ * that has ended by then. False when one has. The caller has locked the member, which is locked before.
+ */
+export async function lockCredentials(
+  db: Db,
+  { apiKeyId, keyHash }: Pick<Caller, 'apiKeyId' | 'keyHash'>,
+  sessionHash: Buffer | null,
+): Promise<boolean> {
+  const ofKey = `SELECT 1 FROM api_key WHERE id = :apiKeyId AND hash = :keyHash AND ${IS_IN_FORCE} FOR SHARE`
+  if (apiKeyId !== null && (await sql(ofKey, { apiKeyId, keyHash }).first(db)) === null) return false
+  const ofSession = 'SELECT 1 FROM session WHERE hash = :sessionHash AND expires_at > now() FOR KEY SHARE'
+  return sessionHash === null || (await sql(ofSession, { sessionHash }).first(db)) !== null
+}
+
+/** Ends a session, with the push subscriptions that were made in it, also by a request that it had to wait for. */
 export async function deleteSession(db: Db, organisationId: string, hash: Buffer): Promise<void> {
   await sql(
-    `WITH subscriptions AS (
-       DELETE FROM push_subscription WHERE organisation_id = :organisationId AND session_hash = :hash
-     )
-     DELETE FROM session
+    `DELETE FROM session
       WHERE hash = :hash
         AND (organisation_id = :organisationId OR EXISTS (
           SELECT 1 FROM api_key WHERE id = session.api_key_id AND api_key.organisation_id = :organisationId))`,
     { organisationId, hash },
+  ).rows(db)
+  await sql(
+    'DELETE FROM push_subscription WHERE organisation_id = :organisationId AND session_hash = :hash',
+    {
+      organisationId,
+      hash,
+    },
   ).rows(db)
 }
 

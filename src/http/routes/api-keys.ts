@@ -62,8 +62,8 @@ const createOwnRoute = typedRoute({
       problem: ['api_key_name_taken', 'member_api_keys_off', 'too_many_api_keys'],
     },
   },
-  async handle(dependencies, { actor, body }) {
-    const { key, row } = await createOwnApiKey(dependencies, actor, wantedKey(body))
+  async handle(dependencies, { actor, session, body }) {
+    const { key, row } = await createOwnApiKey(dependencies, actor, session?.hash ?? null, wantedKey(body))
     const location = `${OWN_KEYS.replace(':orgId', actor.organisationId)}/${row.id}`
     return { status: 201, headers: { location }, body: { ...presentApiKey(row), key } }
   },

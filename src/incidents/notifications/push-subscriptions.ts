@@ -9,7 +9,14 @@ import {
   upsertPushSubscription,
   type PushSubscriptionRow,
 } from '../../db/queries/push-subscriptions.ts'
-import { conflict, notFound, type FieldError, type ProblemError } from '../../problem-error.ts'
+import { lockCredentials } from '../../db/queries/sessions.ts'
+import {
+  conflict,
+  notFound,
+  unauthenticated,
+  type FieldError,
+  type ProblemError,
+} from '../../problem-error.ts'
 import { newId } from '../../ids.ts'
 import { canonicalUrl, urlErrors, type UrlPolicy } from '../../outbound/url-rules.ts'
 
@@ -21,7 +28,7 @@ const MAX_SUBSCRIPTIONS = 20
 /**
  * Subscribes a browser of the calling member. It ends with the session in which it is made, signed out or replaced, and
  * with its API key. An endpoint that is subscribed already gets its new keys and owner, and keeps its id.
- * Throws 409 where push is not configured, and when the member has the maximum number of subscriptions.
+ * Throws 401 where the session or key ended meanwhile, 409 where push is not configured, and when the member has the maximum number of subscriptions.
  */
 export async function subscribeToPush(
   {
@@ -41,6 +48,7 @@ export async function subscribeToPush(
   const auth = withoutPadding(requested.keys.auth)
   const subscription = await dataSource.transaction(async (manager) => {
     if (!(await lockMember(manager, organisationId, memberId))) throw notFound('member')
+    if (!(await lockCredentials(manager, actor, sessionHash))) throw unauthenticated()
     await deleteEndedPushSubscriptions(manager, organisationId)
     const saved = await upsertPushSubscription(
       manager,

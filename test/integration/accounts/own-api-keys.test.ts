@@ -1,5 +1,11 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import { createTestApi, useApi } from '../../helpers/api/api.ts'
+import { hashCredential } from '../../../src/credentials.ts'
+import { cookieOf, createTestApi, useApi } from '../../helpers/api/api.ts'
+import { SAME_ORIGIN } from '../../helpers/api/operator.ts'
+import { createPushBrowser } from '../../helpers/notifications/push-browser.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
 
 type Key = { id: string; key: string; name: string; memberId: string; expiresAt: string | null }
@@ -74,7 +80,7 @@ describe("a member's own API keys", () => {
         Promise.resolve({
           ...member,
           apiKeyId: revoked.id,
-          keyHash: Buffer.alloc(32),
+          keyHash: hashCredential(revoked.key),
           fullAccess: false,
           permissions: [],
           isErasing: false,
@@ -85,6 +91,32 @@ describe("a member's own API keys", () => {
     const { status } = await call('POST', '/api-keys', { name: 'heir' }, revoked.key, suspended)
     await suspended.close()
     expect(status).to.equal(401)
+  })
+
+  it('are not made in a session that ends while the request is being sent, nor are push subscriptions', async () => {
+    const { p256dh, auth } = createPushBrowser()
+    const subscription = { endpoint: `https://push.example.com/${p256dh}`, keys: { p256dh, auth } }
+    const bodies = { 'api-keys': { name: 'heir' }, 'push-subscriptions': subscription }
+    for (const [path, body] of Object.entries(bodies)) {
+      const { apiKey, organisationId } = member
+      const headers = {
+        cookie: cookieOf(await suite.api.call('POST', '/api/session', { apiKey })),
+        ...SAME_ORIGIN,
+      }
+      const sent = httpRequest(`${suite.api.url}/api/orgs/${organisationId}/${path}`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+      })
+      const answered = once(sent, 'response') as Promise<[IncomingMessage]>
+      const text = JSON.stringify(body)
+      sent.write(text.slice(0, 5))
+      // Requests of the address are answered meanwhile, so that this one is authenticated.
+      await delay(100)
+      expect((await suite.api.call('DELETE', '/api/session', { headers })).status).to.equal(204)
+      sent.end(text.slice(5))
+      const [{ statusCode }] = await answered
+      expect(statusCode, path).to.equal(401)
+    }
   })
 
   it('are in the audit trail with the key that made them, without their value', async () => {
