@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import * as tls from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
@@ -131,6 +132,30 @@ describe('the deadline of a POST', () => {
     const result = await withServer(sip, (port) => post(`http://127.0.0.1:${port}/`, large))
     expect(result.failureCode).to.equal('timeout')
     expectPunctual(result)
+  })
+
+  it('counts an answer that came in time, also where this process could not read it before', async () => {
+    const receiver = new Worker(
+      `const { createServer } = require('node:http')
+       const server = createServer((_, response) => setTimeout(() => response.end(), 300))
+       server.listen(0, '127.0.0.1', () => require('node:worker_threads').parentPort.postMessage(server.address().port))`,
+      { eval: true },
+    )
+    try {
+      const [port] = (await once(receiver, 'message')) as [number]
+      const client = createTestClient({ timeoutMs: 1_000 })
+      // Until after the deadline nothing else runs.
+      const busyUntilMs = performance.now() + 1_200
+      const posting = client.post({ url: `http://127.0.0.1:${port}/`, headers: {}, body: BODY })
+      await delay(150)
+      // Timers come before sockets after this.
+      await nextTurn()
+      while (performance.now() < busyUntilMs);
+      const { succeeded, error } = await posting
+      expect(succeeded, error ?? '').to.equal(true)
+    } finally {
+      await receiver.terminate()
+    }
   })
 
   it('holds against a TLS handshake that drips', async () => {

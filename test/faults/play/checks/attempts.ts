@@ -17,6 +17,8 @@ const CONFIRMED = 'what a receiver confirmed stays confirmed'
 /** Instants of the receiver's own are exact; those of a POST without an answer are the sender's. In ms. */
 const EXACT_TOLERANCE_MS = 10
 const RECORDED_TOLERANCE_MS = 250
+/** So late a sender may read an answer without a fault. */
+const READ_TOLERANCE_MS = 50
 /** A retry job may reach a delivery that long after it was asked for. */
 const RETRY_JOB_LIMIT_MS = 180_000
 
@@ -136,9 +138,13 @@ function contradiction(
   if (state !== 'completed' && !wasPaused && !mayBeUnrecorded)
     return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')
-  // The sender's time was over by then: the receiver read the POST late.
+  // The sender's time was over by then: the receiver read the POST late, or the sender the answer.
   const isLate = (end: number): boolean => end <= post.endedAt!
-  if (failed === undefined || isLate(failed.endedAt) || isLate(failed.startedAt + attemptTimeoutMs))
+  if (
+    failed === undefined ||
+    isLate(failed.endedAt) ||
+    isLate(failed.startedAt + attemptTimeoutMs - READ_TOLERANCE_MS)
+  )
     return null
   const isOfAnother = numbered.some(({ number, recordedAt }) => recordedAt !== null && number === post.number)
   if (wasPaused && isOfAnother) return null
