@@ -36,6 +36,9 @@ const LIMITS: PipelineLimits = {
 /** Node parses a whole chunk before it can be stopped; more requests than fit into one chunk are a flood. */
 const MAX_PARSED_AFTER_LAST = 4_000
 
+/** Within that a socket is read, where this process could not run before. */
+const READ_DELAY_MS = 250
+
 /** How long a client may take to read the answer to what could not be read. */
 const CLOSE_AFTER_MS = 5_000
 
@@ -126,6 +129,13 @@ export function createPipeline(
       // The rest of what is sent is read and dropped: closing with bytes unread would take the answer with it.
       if (isRefused) return
       const part = unreadablePart()
+      if (socket.bytesRead === 0) {
+        // A first request may be on its way, or come during a pause of this process, and would take this for its answer.
+        setTimeout(() => {
+          if (socket.bytesRead === 0) socket.destroy()
+        }, READ_DELAY_MS).unref()
+        return
+      }
       if (part === null || !socket.writable || code === 'ECONNRESET') {
         socket.destroy()
         return

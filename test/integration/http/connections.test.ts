@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
@@ -155,17 +157,34 @@ describe('connections of the API', () => {
     expect((await sendRaw(listening.url, { method: 'GET', path: '/item' })).status).to.equal(200)
   })
 
-  it('closes a connection that sends no request within twelve seconds, with an answer to what has begun', async () => {
+  it('closes a connection that sends no request within twelve seconds, with an answer to what has begun, and answers what came while the process was paused', async () => {
     await serve()
     const silent = await open()
     const slow = await open()
     slow.write('GET /item HTTP/1.1\r\nHost: posthorn\r\n')
-    silent.resume()
-    let answer = ''
+    const late = new Worker(
+      `const { parentPort, workerData } = require('node:worker_threads')
+       const socket = require('node:net').connect(workerData.port, '127.0.0.1')
+       socket.once('connect', () => parentPort.postMessage('connected'))
+       socket.once('data', (chunk) => parentPort.postMessage(chunk.toString()))
+       socket.on('error', () => undefined).once('close', () => parentPort.postMessage('closed'))
+       setTimeout(() => socket.write(workerData.request), 1000)`,
+      { eval: true, workerData: { port: listening.port, request: get('/item') } },
+    )
+    await once(late, 'message')
+    // What the worker sends reaches this process after all of its timers.
+    await nextTurn()
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_500)
+    const [lateAnswer] = (await once(late, 'message')) as [string]
+    await late.terminate()
+    expect(lateAnswer).to.match(/^HTTP\/1\.1 200 /)
+    let [toNothing, answer] = ['', '']
+    silent.on('data', (chunk) => (toNothing += chunk.toString()))
     slow.on('data', (chunk) => (answer += chunk.toString()))
     await Promise.all([once(silent, 'close'), once(slow, 'close')])
     const { head, body } = parseAnswer(answer)
     expect(head).to.match(/^HTTP\/1\.1 408 /)
     expect(JSON.parse(body)).to.include({ code: 'request_timeout' })
+    expect(toNothing).to.equal('')
   })
 })

@@ -1,4 +1,4 @@
-import { groupBy } from '../ledger.ts'
+import { groupBy, isConfirmed } from '../ledger.ts'
 import type {
   AttemptFacts,
   DeliveryFacts,
@@ -32,6 +32,16 @@ export function checkIncidents(record: PlayRecord): Violation[] {
     of(facts.deliveries.filter(({ isTest }) => !isTest)),
     groupBy(record.actions, ({ webhookId }) => webhookId ?? ''),
   ]
+  // A success that is recorded late takes the place of the failure of a repeated POST.
+  const succeededIds = new Set(
+    facts.attempts.filter(({ outcome }) => outcome === 'succeeded').map(({ deliveryId }) => deliveryId),
+  )
+  const replaced = (webhookId: string): { endedAt: number }[] =>
+    record.posts.flatMap((post) => {
+      const { deliveryId, endedAt } = post
+      const isReplaced = post.webhookId === webhookId && succeededIds.has(deliveryId) && !isConfirmed(post)
+      return isReplaced && endedAt !== null ? [{ endedAt }] : []
+    })
   return record.webhooks.flatMap(({ id, name }) => {
     const incidents = (allIncidents.get(id) ?? []).sort((one, other) => one.openedAt - other.openedAt)
     const attempts = allAttempts.get(id) ?? []
@@ -43,7 +53,7 @@ export function checkIncidents(record: PlayRecord): Violation[] {
     }
     const problems = [
       ...overlaps(incidents),
-      ...incidents.flatMap((incident) => openedByNothing(incident, failures)),
+      ...incidents.flatMap((incident) => openedByNothing(incident, [...failures, ...replaced(id)])),
       ...failures
         .filter((failure) => !endedWhileOff(played, failure))
         .flatMap((failure) => outsideOfAll(failure, incidents)),
@@ -75,7 +85,10 @@ function overlaps(incidents: readonly IncidentFacts[]): Problem[] {
   })
 }
 
-function openedByNothing({ id, openedAt }: IncidentFacts, failures: readonly AttemptFacts[]): Problem[] {
+function openedByNothing(
+  { id, openedAt }: IncidentFacts,
+  failures: readonly { endedAt: number }[],
+): Problem[] {
   if (failures.some(({ endedAt }) => endedAt <= openedAt + TOLERANCE_MS)) return []
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
 }
