@@ -33,7 +33,8 @@ type Step = (after: PurgeCursor) => Promise<Partial<Counts> & { next: NextCursor
 
 /**
  * Deletes rows that are older than their limit (`docs/production.md`, Retention), in batches, until nothing is left or the
- * time limit is reached. Concurrent runs are harmless. Rejects when `signal` aborts; deleted rows stay deleted.
+ * time limit is reached. Concurrent runs are harmless. A step that fails ends by itself: the others run, then its error is
+ * thrown. Rejects when `signal` aborts; deleted rows stay deleted.
  */
 export async function purge(
   { dataSource, logger }: PurgeDependencies,
@@ -51,19 +52,27 @@ export async function purge(
     idempotencyKeys: 0,
   }
   let finished = true
+  const failures: unknown[] = []
   for (const step of stepsOf(dataSource, limits)) {
     let cursor: NextCursor = FROM_THE_OLDEST
     while (cursor !== null && finished) {
       signal.throwIfAborted()
       const after: PurgeCursor = cursor
-      const { next, ...deleted } = await retryWhileUnavailable(() => step(after), signal)
-      for (const name of Object.keys(deleted) as (keyof Counts)[]) counts[name] += deleted[name] ?? 0
-      cursor = next
-      finished = next === null || performance.now() < deadline
+      try {
+        const { next, ...deleted } = await retryWhileUnavailable(() => step(after), signal)
+        for (const name of Object.keys(deleted) as (keyof Counts)[]) counts[name] += deleted[name] ?? 0
+        cursor = next
+      } catch (error) {
+        signal.throwIfAborted()
+        failures.push(error)
+        cursor = null
+      }
+      finished = cursor === null || performance.now() < deadline
     }
   }
   const result = { ...counts, finished }
   logger.info({ event: 'retention.purged', ...result })
+  if (failures.length > 0) throw failures[0]
   return result
 }
 

@@ -26,6 +26,7 @@ import { RetryJobList11 } from '../migrations/0011-retry-job-list.ts'
 import { Replays12 } from '../migrations/0012-replays.ts'
 import { PayloadErasure13 } from '../migrations/0013-payload-erasure.ts'
 import { OperatorIndexes14, OperatorView14 } from '../migrations/0014-operator-view.ts'
+import { ApiKeyMember15, AuditAge15 } from '../migrations/0015-audit-age.ts'
 import { DEFAULT_STATEMENT_TIMEOUT_MS, withSessionLimits, type Pooler } from './session-limits.ts'
 import type { Pool } from 'pg'
 import { settlesWithin } from '../../timers.ts'
@@ -104,6 +105,8 @@ export function createDataSource(options: DatabaseOptions): DataSource {
       PayloadErasure13,
       OperatorView14,
       OperatorIndexes14,
+      AuditAge15,
+      ApiKeyMember15,
     ],
     migrationsTransactionMode: 'each',
     extra: {

@@ -8,6 +8,7 @@ import { Member } from './organisation.ts'
 @Entity('api_key')
 @ForeignKey(() => Member, ['organisationId', 'memberId'], ['organisationId', 'id'], { onDelete: 'CASCADE' })
 @Index('api_key_hash_idx', ['hash'], { unique: true })
+@Index('api_key_member_idx', ['organisationId', 'memberId'])
 @Index('api_key_name_idx', ['organisationId', 'memberId', 'name'], {
   unique: true,
   where: 'revoked_at IS NULL',

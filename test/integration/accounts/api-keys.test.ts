@@ -135,6 +135,13 @@ describe('API keys', () => {
     const [row] = await sql(`SELECT count(*) FROM api_key WHERE hash = sha256($1::bytea)`, keys.valid)
     expect(Number(row!['count'])).to.equal(1)
   })
+
+  it('are found by their member in an index, the revoked ones too', async () => {
+    const found = await sql(
+      `SELECT FROM pg_indexes WHERE tablename = 'api_key' AND indexdef LIKE '%(organisation_id, member_id)'`,
+    )
+    expect(found).to.have.length(1)
+  })
 })
 
 function idsOf({ organisationId, memberId }: TestMember): [string, string] {

@@ -83,6 +83,12 @@ describe('retention', () => {
     const [deliveryId] = await insertDeliveries([eventId!], ...args)
     return { eventId: eventId!, deliveryId: deliveryId! }
   }
+  const insertAuditEntries = (ages: string[]): Promise<unknown> =>
+    dataSource.query(
+      `INSERT INTO audit_entry (id, organisation_id, at, action, details)
+       SELECT uuidv7(), $1, now() - age, 'webhook.created', '{}' FROM unnest($2::interval[]) age`,
+      [member.organisationId, ages],
+    )
   const count = async (table: string, condition = 'true'): Promise<number> => {
     const [row] = await dataSource.query<{ count: number }[]>(
       `SELECT count(*)::int AS count FROM ${table} WHERE ${condition}`,
@@ -257,6 +263,27 @@ describe('retention', () => {
     })
     await purging
     expect(await dataSource.query('SELECT id FROM event')).to.deep.equal([])
+  })
+
+  it('deletes entries of the audit trail by hours, also where summer time ended lately', async () => {
+    await insertAuditEntries(['719 hours 59 min', '720 hours 1 min'])
+    const alone = await createDataSource({ url: database.url, poolSize: 1 }).initialize()
+    // The clocks went back ten days ago, so that 30 days are 721 hours.
+    await alone.query(
+      `SELECT set_config('timezone', format('WIN0SUM,%s,%s', extract(doy FROM now() - interval '100 days') - 1,
+                                            extract(doy FROM now() - interval '10 days') - 1), false)`,
+    )
+    const limits = { ...LIMITS, auditDays: 30 }
+    const purging = purge({ dataSource: alone, logger: silentLogger }, limits, new AbortController().signal)
+    expect(await purging.finally(() => alone.destroy())).to.include({ auditEntries: 1 })
+  })
+
+  it('runs the other steps where one fails, and then fails with its error', async () => {
+    await insertDelivery('completed', '31 days')
+    await insertAuditEntries(['10 days'])
+    const failed: unknown = await purgeNow({ ...LIMITS, auditDays: 5 }).catch((error: unknown) => error)
+    expect(String(failed)).to.include('append-only')
+    expect(await count('delivery')).to.equal(0)
   })
 
   it('finds old rows by indexes, without reading others', async () => {
