@@ -121,8 +121,8 @@ function requireOutlived(own: ApiKeyRow, { expiresAt }: { expiresAt: Date | null
 }
 
 /**
- * Revokes a key, which counts nowhere any more when this returns. `before`: it was revoked earlier. Null when there is
- * none.
+ * Revokes a key, which counts nowhere any more when this returns. `before`: it was revoked earlier, perhaps just now by a
+ * request whose answer was lost. Null when there is none.
  */
 export async function revokeKey(
   { dataSource }: { dataSource: DataSource },
@@ -136,6 +136,6 @@ export async function revokeKey(
     await recordAudit(manager, actor, { action: 'api_key.revoked', details: { id, memberId, name } })
     return done
   })
-  if (revoked !== null && !revoked.before) await callerCachesExpired()
+  if (revoked !== null) await callerCachesExpired()
   return revoked
 }

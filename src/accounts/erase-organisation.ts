@@ -57,7 +57,10 @@ export async function requestErasure(
     await insertErasure(manager, organisationId)
     return { before, webhookIds: await deleteAllWebhooks(manager, organisationId) }
   })
-  if (before.erasure !== null) return before
+  if (before.erasure !== null) {
+    await callerCachesExpired()
+    return before
+  }
   for (const id of webhookIds) webhooks.changed(id)
   const { name, requestId } = operator
   logger.info({ event: 'organisation.erasure_requested', organisationId, operator: name, requestId })

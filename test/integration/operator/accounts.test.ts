@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { saveOrganisation } from '../../../src/accounts/organisations.ts'
 import { untilWaitingForLock } from '../../helpers/database/database.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
@@ -180,6 +181,16 @@ describe('the operator API', () => {
       expect(revocations[0]!.details).to.deep.include({ actor: 'operator:manager', name: 'ci', id })
       // The name is free again.
       expect((await call('POST', keys, { name: 'ci' })).status).to.equal(201)
+    })
+
+    it('are revoked for good also where the answer to an earlier request was lost', async () => {
+      const { key, id } = (await call('POST', keys, { name: 'ci' })).json as { key: string; id: string }
+      const { dataSource } = suite.database
+      const findCaller = createCallerLookup(dataSource)
+      expect(await findCaller(key)).to.include({ memberId: 'mem_an' })
+      await dataSource.query('UPDATE api_key SET revoked_at = now() WHERE id = $1', [id])
+      expect((await call('DELETE', `${keys}/${id}`)).status).to.equal(204)
+      expect(await findCaller(key)).to.equal(null)
     })
 
     it('of a name that is taken are refused with 409, and of another member are not found', async () => {

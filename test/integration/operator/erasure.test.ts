@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { eraseOrganisation, type ErasureProgress } from '../../../src/accounts/erase-organisation.ts'
+import { createOrganisationCheck } from '../../../src/accounts/caller-lookup.ts'
+import { insertErasure } from '../../../src/db/queries/erasures.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
@@ -185,6 +187,17 @@ describe('the erasure of an organisation', () => {
     await eraseAll(organisationId)
     expect((await call('PUT', organisationId, ZON)).status).to.equal(201)
     expect((await call('GET', organisationId)).json).to.include({ state: 'active' })
+  })
+
+  it('makes the organisation unknown also where the answer to an earlier request was lost', async () => {
+    const { organisationId } = await createWorld()
+    const { dataSource } = suite.database
+    const requireOrganisation = createOrganisationCheck(dataSource)
+    await requireOrganisation(organisationId)
+    await insertErasure(dataSource, organisationId)
+    expect((await call('DELETE', organisationId)).status).to.equal(202)
+    const refused: unknown = await requireOrganisation(organisationId).catch((error: unknown) => error)
+    expect(refused).to.have.nested.property('problem.status', 404)
   })
 
   it('goes on where it stood when a step breaks before a workflow has ended', async () => {
