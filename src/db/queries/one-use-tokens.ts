@@ -4,11 +4,11 @@ import { sql, type Db } from '../connection/db.ts'
 import { CALLER, IS_IN_FORCE } from './api-keys.ts'
 import { IS_ERASING } from './erasures.ts'
 
-/** Expired tokens that are deleted with each new one: the tables stay as small as the tokens of a few minutes. */
+/** Expired tokens that are deleted with each new one: the tables stay about as small as the tokens that count. */
 const DELETED_WITH_EACH = 10
 
 /** SQL that deletes expired tokens of a table, passing over those that another statement deletes. */
-const deleteExpired = (table: 'stream_ticket' | 'portal_link'): string =>
+export const deleteExpired = (table: 'stream_ticket' | 'portal_link' | 'session'): string =>
   `DELETE FROM ${table} WHERE hash = ANY(ARRAY(
      SELECT hash FROM ${table} WHERE expires_at < now() LIMIT ${DELETED_WITH_EACH} FOR UPDATE SKIP LOCKED))`
 

@@ -4,6 +4,7 @@ import type { Session as SessionEntity } from '../entities/session.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Caller } from '../../domain/actor.ts'
 import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.ts'
+import { deleteExpired } from './one-use-tokens.ts'
 
 /** A session that counts: its row, and until when. */
 export type Session = Pick<SessionEntity, 'hash' | 'expiresAt'>
@@ -66,13 +67,12 @@ export async function insertOperatorSession(
   return (await insert.one<Pick<Session, 'expiresAt'>>(db)).expiresAt
 }
 
-/** Deletes sessions that have expired, and the oldest of an owner, which `owner` selects, so that it may have another. */
+/** Deletes some expired sessions, and the oldest of an owner, which `owner` selects, so that it may have another. */
 async function deleteSurplus(db: Db, owner: string, parameters: Record<string, unknown>): Promise<void> {
   await sql(
-    `DELETE FROM session WHERE hash IN (
-       SELECT hash FROM session WHERE expires_at < now()
-       UNION
-       (SELECT hash FROM session WHERE ${owner} ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH - 1}))`,
+    `WITH expired AS (${deleteExpired('session')})
+     DELETE FROM session WHERE hash = ANY(ARRAY(
+       SELECT hash FROM session WHERE ${owner} ORDER BY created_at DESC, hash OFFSET ${MAX_SESSIONS_EACH - 1}))`,
     parameters,
   ).rows(db)
 }

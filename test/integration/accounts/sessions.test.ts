@@ -228,12 +228,29 @@ describe('sessions of the developer area', () => {
     await api.close()
   })
 
+  it('are opened without waiting for expired ones, of which ten are cleared away at most', async () => {
+    await query(
+      `INSERT INTO session (hash, organisation_id, member_id, expires_at)
+       SELECT sha256(number::text::bytea), $1, $2, now() - interval '1 hour' FROM generate_series(1, 12) number`,
+      [member.organisationId, member.memberId],
+    )
+    await suite.database.dataSource.transaction(async (other) => {
+      await other.query(`SELECT FROM session WHERE hash = sha256('1') FOR UPDATE`)
+      await signIn()
+    })
+    expect(await query('SELECT FROM session WHERE expires_at < now()')).to.have.length(2)
+  })
+
   it('expire after 12 hours, or earlier with their key', async () => {
     const cookie = await signIn()
     const hours = `SELECT round(extract(epoch FROM s.expires_at - now()) / 3600)::int AS hours
                      FROM session s JOIN api_key k ON k.id = s.api_key_id WHERE k.member_id = $1`
     expect(await query(hours, [member.memberId])).to.deep.equal([{ hours: 12 }])
-    await query(`UPDATE session SET expires_at = now() - interval '1 second'`)
+    await query(
+      `UPDATE session s SET expires_at = now() - interval '1 second'
+         FROM api_key k WHERE k.id = s.api_key_id AND k.member_id = $1`,
+      [member.memberId],
+    )
     expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
 
     await query(`UPDATE api_key SET expires_at = now() + interval '2 hours' WHERE member_id = $1`, [
