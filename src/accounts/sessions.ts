@@ -8,7 +8,6 @@ import {
   findCallerOfSession,
   insertMemberSession,
   insertSession,
-  type Session,
 } from '../db/queries/sessions.ts'
 import { notFound, unauthenticated } from '../problem-error.ts'
 import type { Actor, Caller, KeyCaller } from '../domain/actor.ts'
@@ -18,11 +17,13 @@ type Dependencies = { dataSource: DataSource }
 
 type OpenedSession = { token: string; expiresAt: Date }
 
-/** The session that a browser has when it signs in again. */
+/** The session that a browser has when it signs in again, or out. */
 export type FormerSession = NonNullable<Awaited<ReturnType<typeof findCallerOfSession>>>
 
+type RequestOrigin = Pick<AuditActor, 'address' | 'requestId'>
+
 /** A member, with the origin of its request. */
-type SignedIn = Pick<Caller, 'organisationId' | 'memberId'> & Pick<AuditActor, 'address' | 'requestId'>
+type SignedIn = Pick<Caller, 'organisationId' | 'memberId'> & RequestOrigin
 
 /**
  * Opens a session of the actor's API key, and ends the one with the hash `former`, which the browser had. The token is
@@ -88,10 +89,18 @@ async function endFormer(
   if (former === null) return
   const { caller, session } = former
   if (isSameMember(caller, next)) await movePushSubscriptions(manager, caller, session.hash, owner)
+  await endFound(manager, former, next, { by: 'sign_in' })
+}
+
+/** Ends a session, with the push subscriptions that were made in it, in the name of its member. */
+async function endFound(
+  manager: EntityManager,
+  { caller, session }: FormerSession,
+  { address, requestId }: RequestOrigin,
+  details: Record<string, unknown>,
+): Promise<void> {
   await deleteSession(manager, caller.organisationId, session.hash)
-  const { address, requestId } = next
-  const actor = { ...caller, address, requestId }
-  await recordAudit(manager, actor, { action: 'session.ended', details: { by: 'sign_in' } })
+  await recordAudit(manager, { ...caller, address, requestId }, { action: 'session.ended', details })
 }
 
 type MemberId = Pick<Caller, 'organisationId' | 'memberId'>
@@ -100,15 +109,15 @@ export function isSameMember(one: MemberId, other: MemberId): boolean {
   return one.organisationId === other.organisationId && one.memberId === other.memberId
 }
 
-/** Ends a session of the actor's organisation, with the push subscriptions that were made in it. */
+/** Ends the session of a browser, by the hash of its token, where it has one that counts. */
 export async function endSession(
   { dataSource }: Dependencies,
-  actor: Actor,
-  { hash }: Pick<Session, 'hash'>,
+  origin: RequestOrigin,
+  hash: Buffer | null,
 ): Promise<void> {
   await dataSource.transaction(async (manager) => {
-    await deleteSession(manager, actor.organisationId, hash)
-    await recordAudit(manager, actor, { action: 'session.ended' })
+    const found = await findFormerSession(manager, hash)
+    if (found !== null) await endFound(manager, found, origin, {})
   })
 }
 

@@ -32,7 +32,7 @@ export type RouteRequest<Body = unknown, Query = unknown> = {
   session: Session | null
   /** The cookie for a session on this connection; null where a session is not allowed. */
   cookie: SessionCookie | null
-  /** The hash of the session token that came with the request, valid or not, on routes that no session authenticates. */
+  /** The hash of the session token that came with the request, valid or not, whatever authenticated it. */
   sentSession(): Buffer | null
   /** The client prefers NDJSON, and the route has it. */
   wantsNdjson: boolean

@@ -150,8 +150,10 @@ const signOutRoute: Route = {
   summary: "End the operator's session that the request came with",
   access: observe,
   responses: { 204: { description: 'Signed out; the cookie is taken back' } },
-  async handle({ dataSource }, { session, cookie }) {
-    if (session !== null) await deleteOperatorSession(dataSource, session.hash)
+  async handle({ dataSource }, request) {
+    const { cookie } = request
+    const hash = request.sentSession()
+    if (hash !== null) await deleteOperatorSession(dataSource, hash)
     return { status: 204, headers: cookie === null ? {} : { 'set-cookie': clearSession(cookie) } }
   },
 }

@@ -66,8 +66,10 @@ const signOutRoute: Route = {
     204: { description: 'Signed out; the cookie is taken back' },
     403: { description: '`cross_site`: a page of another site asked', problem: ['cross_site'] },
   },
-  async handle(dependencies, { actor, session, cookie }) {
-    if (session !== null) await endSession(dependencies, actor, session)
+  async handle(dependencies, request) {
+    const { actor, cookie } = request
+    // That of the cookie, also where a key authenticates the request.
+    await endSession(dependencies, actor, request.sentSession())
     return { status: 204, headers: cookie === null ? {} : { 'set-cookie': clearSession(cookie) } }
   },
 }

@@ -270,6 +270,14 @@ describe('sessions of the developer area', () => {
     expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
   })
 
+  it('end at a sign-out with an API key too, of whichever member', async () => {
+    const cookie = await signIn()
+    const { apiKey } = await createMember(suite.database.dataSource)
+    const { status } = await suite.api.call('DELETE', '/api/session', { apiKey, headers: { cookie } })
+    expect(status).to.equal(204)
+    expect((await ask('GET', '/api/session', cookie)).status).to.equal(401)
+  })
+
   it('cannot open further sessions', async () => {
     const cookie = await signIn()
     expect((await ask('POST', '/api/session', cookie, SAME_ORIGIN)).status).to.equal(401)

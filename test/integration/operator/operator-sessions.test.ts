@@ -63,6 +63,11 @@ describe('a session of an operator key', () => {
     const cookie = await signIn()
     expect(await status('DELETE', '/api/operator/session', { cookie, ...SAME_ORIGIN })).to.equal(204)
     expect(await status('GET', OVERVIEW, { cookie })).to.equal(401)
+    const withKey = await signIn()
+    expect(
+      await status('DELETE', '/api/operator/session', { ...asOperator('all').headers, cookie: withKey }),
+    ).to.equal(204)
+    expect(await status('GET', OVERVIEW, { cookie: withKey })).to.equal(401)
 
     const another = await signIn()
     for (const key of [
