@@ -1,7 +1,9 @@
-import { chmodSync, mkdtempSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, createWriteStream, mkdtempSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { DataSource } from 'typeorm'
@@ -21,6 +23,11 @@ export type PlayDatabase = {
   /** As `pg_ctl stop -m immediate` does: nothing is written or finished. */
   crash(): Promise<void>
   start(): Promise<void>
+  /**
+   * Leaves no byte on the server's disk until the returned function is called. Does nothing where the play could not give
+   * it a disk of its own.
+   */
+  fillDisk(): Promise<() => Promise<void>>
   /** Takes every connection that there is, in place of those that are open, until the returned function is called. */
   exhaust(): Promise<() => Promise<void>>
   /** Has writes of this kind fail with an SQLSTATE until the returned function is called. */
@@ -31,7 +38,15 @@ export type PlayDatabase = {
 }
 
 /** What was committed survives a crash of the server, if not one of the machine. */
-const FLAGS = ['fsync=off', 'full_page_writes=off', 'track_commit_timestamp=on', 'max_connections=110']
+const FLAGS = [
+  'fsync=off',
+  'full_page_writes=off',
+  'track_commit_timestamp=on',
+  'max_connections=110',
+  'max_wal_size=128MB',
+]
+/** Many times what a play of ten minutes writes. */
+const DISK_SIZE = '1g'
 const QUERY_LIMIT_MS = 60_000
 const MAX_HOGS = 150
 
@@ -46,6 +61,7 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-play-database-'))
   // PostgreSQL does not run as root, and its user needs access.
   chmodSync(folder, 0o755)
+  const isDisk = mountDisk(folder)
   const port = await freePort()
   const run = () =>
     startEmbeddedPostgres({
@@ -55,7 +71,14 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
       flags: FLAGS.flatMap((flag) => ['-c', flag]),
       print: () => undefined,
     })
-  let server = await run()
+  let isRunning = true
+  const start = async (): Promise<Awaited<ReturnType<typeof run>>> => {
+    const started = await run()
+    isRunning = true
+    void started.exited.then(() => (isRunning = false))
+    return started
+  }
+  let server = await start()
   await server.createDatabase('play')
   const url = server.databaseUrl('play')
   await migrate(url)
@@ -97,7 +120,18 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
       await server.exited
     },
     async start() {
-      server = await run()
+      server = await start()
+    },
+    async fillDisk() {
+      if (!isDisk) return () => Promise.resolve()
+      const filler = join(folder, 'filler')
+      await pipeline(zeros(), createWriteStream(filler)).catch(() => undefined)
+      return async () => {
+        await rm(filler)
+        // It ends where it cannot write its log; where it is restarting by itself, it goes on with what is free now.
+        await delay(1_000)
+        if (!isRunning) server = await start()
+      }
     },
     async exhaust() {
       const hogs: pg.Client[] = []
@@ -139,9 +173,20 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
     async close() {
       await dataSource.destroy().catch(() => undefined)
       await server.stop()
+      if (isDisk) spawnSync('umount', ['-l', folder])
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Gives the folder a disk of its own in memory; false where this is not allowed. */
+function mountDisk(folder: string): boolean {
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_SIZE},mode=755`, 'tmpfs', folder])
+  return status === 0
+}
+
+function* zeros(): Generator<Buffer> {
+  for (;;) yield Buffer.alloc(1024 * 1024)
 }
 
 /** The triggers stand from the begin: creating them in mid-play would have to wait for paused writers. */

@@ -106,6 +106,8 @@ async function carryOut(
     case 'database_crash':
       await database.crash()
       return lasting(() => database.start())
+    case 'disk_full':
+      return lasting(await database.fillDisk())
     case 'connections_exhausted':
       return lasting(await database.exhaust())
     case 'sql_error':
@@ -178,6 +180,7 @@ function resourcesOf({ kind }: Pick<PlannedFault, 'kind'>, targets: PlayProcess[
     case 'temporal_cut':
       return targets.map(({ name }) => `Temporal of ${name}`)
     case 'database_crash':
+    case 'disk_full':
     case 'connections_exhausted':
     case 'sql_error':
       return ['database']

@@ -24,6 +24,7 @@ const CAUSES_REPEAT: readonly FaultKind[] = [
   'database_silence',
   'database_cut',
   'database_crash',
+  'disk_full',
   'connections_exhausted',
   'busy_machine',
 ]

@@ -97,6 +97,7 @@ const TRACKS: readonly { kinds: readonly FaultKind[]; afterMs: readonly [number,
   {
     kinds: [
       'database_crash',
+      'disk_full',
       'connections_exhausted',
       'sql_error',
       'temporal_restart',
@@ -301,6 +302,7 @@ function durationOf(kind: FaultKind): [min: number, max: number] {
       return [2_000, 8_000]
     case 'sql_error':
     case 'database_crash':
+    case 'disk_full':
     case 'connections_exhausted':
     case 'temporal_restart':
       return [500, 6_000]

@@ -124,6 +124,7 @@ export type FaultKind =
   | 'database_silence'
   | 'database_cut'
   | 'database_crash'
+  | 'disk_full'
   | 'connections_exhausted'
   | 'sql_error'
   | 'locked_webhooks'

@@ -20,6 +20,7 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
   database_silence: { boundMs: 40_000, settleMs: 10_000, others: false },
   database_cut: { boundMs: 40_000, settleMs: 2_000, others: false },
   database_crash: { boundMs: 30_000, settleMs: 10_000, others: false },
+  disk_full: { boundMs: 30_000, settleMs: 10_000, others: false },
   connections_exhausted: { boundMs: 30_000, settleMs: 10_000, others: false },
   sql_error: { boundMs: 30_000, settleMs: 5_000, others: false },
   temporal_silence: { boundMs: 60_000, settleMs: 30_000, others: false },

@@ -18,6 +18,7 @@ const REFUSES: readonly FaultKind[] = [
   'database_silence',
   'database_cut',
   'database_crash',
+  'disk_full',
   'connections_exhausted',
   'sql_error',
   'locked_webhooks',
