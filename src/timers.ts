@@ -13,17 +13,20 @@ export const processTimers: Timers = {
   },
 }
 
+/** A timer that fires so much late was held up by a pause of this process, or for want of a processor. */
+const LATE_MS = 50
+
+/** Within that the sockets are read after a pause, before which timers fire. */
+export const READ_DELAY_MS = 250
+
 /**
- * Calls `run` after `ms`. A timer that fires `lateMs` after that was held up by a pause of this process: then `run` is
- * called `againMs` later, for what could not be done or read meanwhile. The returned function cancels it.
+ * Calls `run` after `ms`; where the timer fires late, `againMs` after that, for what could not be done or read meanwhile.
+ * The returned function cancels it.
  */
-export function afterPauses(
-  { ms, lateMs, againMs }: { ms: number; lateMs: number; againMs: number },
-  run: () => void,
-): () => void {
+export function afterPauses(ms: number, run: () => void, againMs = READ_DELAY_MS): () => void {
   const dueAtMs = performance.now() + ms
   let timer = setTimeout(() => {
-    if (performance.now() - dueAtMs > lateMs) timer = setTimeout(run, againMs)
+    if (performance.now() - dueAtMs > LATE_MS) timer = setTimeout(run, againMs)
     else run()
   }, ms)
   return () => clearTimeout(timer)

@@ -44,9 +44,6 @@ const PROGRAM = new URL(`./payload-thread.${EXTENSION}`, import.meta.url)
 /** To start a thread and to compile a schema, which is the operator's. */
 const START_TIMEOUT_MS = 15_000
 
-/** A timer that fires so much later was delayed by a pause of the process, or by a busy event loop. */
-const LATE_MS = 100
-
 /** What a stopped thread counts for: its payload's time, and the start of the next one. */
 const STOP_COST_MS = 1_000
 
@@ -178,9 +175,7 @@ function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: numbe
     /** While the process is paused, so are its threads: a limit that passed meanwhile begins once more. */
     function limit(ms: number): () => void {
       // Where the event loop was busy, the answer may be there already: it is read before the immediate.
-      return afterPauses({ ms, lateMs: LATE_MS, againMs: ms }, () =>
-        setImmediate(() => end(() => resolve(STOPPED))),
-      )
+      return afterPauses(ms, () => setImmediate(() => end(() => resolve(STOPPED))), ms)
     }
 
     function end(settle: () => void): void {

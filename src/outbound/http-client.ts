@@ -37,10 +37,6 @@ export type PostResult = {
 /** The part of the time of a POST that connecting may take. */
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** A timer that fires this late, after a pause or for want of a processor, gives the sockets READ_DELAY_MS to be read first. */
-const LATE_TIMER_MS = 50
-const READ_DELAY_MS = 250
-
 export type HttpClient = {
   /**
    * One POST, never repeated and never redirected. Rejects only with the reason of an aborted `signal`, and with that of
@@ -122,7 +118,7 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
   const startedAtMs = performance.now()
   const expire = (): void => stop.abort(deadlinePassed(timeoutMs))
   // Where this process could not run, timers run first: the answer may have come in time, and wait to be read.
-  const cancelExpiry = afterPauses({ ms: timeoutMs, lateMs: LATE_TIMER_MS, againMs: READ_DELAY_MS }, expire)
+  const cancelExpiry = afterPauses(timeoutMs, expire)
   const progress: Progress = { isBegun: false, answer: null }
   const forwardStopping = (): void => {
     if (!progress.isBegun) stop.abort(stopping?.reason)

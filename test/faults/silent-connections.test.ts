@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource, poolStatus } from '../../src/db/connection/data-source.ts'
@@ -67,6 +67,25 @@ describe('a pool behind connections that fall silent', () => {
     await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.2)')))
     expect(poolStatus(pool).total).to.be.at.least(before)
     expect((await timed(() => pool.query('SELECT 1'))).error).to.equal(null)
+  })
+
+  it('reads an answer that came while this process was paused, and keeps its connection', async () => {
+    const direct = createDataSource({
+      url: database.url,
+      poolSize: 1,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    })
+    await direct.initialize()
+    const pid = (): Promise<{ pid: number }[]> =>
+      direct.query('SELECT pg_backend_pid() AS pid, pg_sleep(0.3)')
+    const before = await pid()
+    const answered = pid()
+    await delay(50)
+    // What blocks this process here is followed by timers, and these by sockets.
+    await nextTurn()
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STATEMENT_TIMEOUT_MS + 2_500)
+    expect(await answered.catch(String)).to.deep.equal(before)
+    await closeDataSource(direct)
   })
 
   it('cancels a transaction whose connection fell silent between two statements', async () => {

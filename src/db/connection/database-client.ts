@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { afterPauses } from '../../timers.ts'
 import { DatabaseUnavailableError } from './connection-errors.ts'
 import {
   CLIENT_MARGIN_MS,
@@ -109,9 +110,9 @@ export class DatabaseClient extends pg.Client {
     const sentAtMs = performance.now()
     const timeoutMs = this.#timeoutMs + CLIENT_MARGIN_MS
     this.#underWay++
-    const timer = setTimeout(() => this.#giveUp(sentAtMs, timeoutMs), timeoutMs)
+    const cancel = afterPauses(timeoutMs, () => this.#giveUp(sentAtMs, timeoutMs))
     const settled = (): void => {
-      clearTimeout(timer)
+      cancel()
       this.#underWay--
       this.#answeredAtMs = performance.now()
     }

@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ProblemError } from '../../problem-error.ts'
+import { READ_DELAY_MS } from '../../timers.ts'
 
 /** Limits of one connection. */
 export type PipelineLimits = {
@@ -35,9 +36,6 @@ const LIMITS: PipelineLimits = {
 
 /** Node parses a whole chunk before it can be stopped; more requests than fit into one chunk are a flood. */
 const MAX_PARSED_AFTER_LAST = 4_000
-
-/** Within that a socket is read, where this process could not run before. */
-const READ_DELAY_MS = 250
 
 /** How long a client may take to read the answer to what could not be read. */
 const CLOSE_AFTER_MS = 5_000
