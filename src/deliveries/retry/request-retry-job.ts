@@ -2,6 +2,8 @@ import type { DataSource } from 'typeorm'
 import type { Actor } from '../../domain/actor.ts'
 import { isSubscribedTo } from '../../domain/permissions.ts'
 import type { Db } from '../../db/connection/db.ts'
+import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
+import { LONG_STATEMENT_TIMEOUT_MS } from '../../db/connection/session-limits.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import { insertRetryJob, type RetryJobRow } from '../../db/queries/retry-jobs.ts'
@@ -30,6 +32,18 @@ import { conflict, notFound, requireSubscriptionRights, webhookDisabled } from '
 type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; logger: Logger }
 
 /**
+ * Transactions that count what a job covers, at once in a process, one of an organisation: each may take a minute, and
+ * the connections are left to everything else.
+ */
+const countFairly = createFairLimiter({
+  concurrency: 2,
+  perKey: 1,
+  startTimeoutMs: 5_000,
+  timeoutMs: 2 * LONG_STATEMENT_TIMEOUT_MS,
+  maxQueued: 1_000,
+})
+
+/**
  * Creates a retry job and starts its workflow. The sweeper starts the workflow where this process fails to.
  * `webhookId` null: all enabled webhooks of the organisation.
  */
@@ -41,7 +55,7 @@ export async function requestRetryJob(
 ): Promise<RetryJobRow> {
   const { dataSource } = dependencies
   const { organisationId, memberId } = actor
-  const { answer: job, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
+  const insert = async (db: Db): Promise<RetryJobRow> => {
     if (webhookId !== null) await requireEnabled(db, organisationId, webhookId)
     const id = newId()
     const created = await insertRetryJob(db, {
@@ -55,7 +69,10 @@ export async function requestRetryJob(
     const details = { jobId: id, mode, total: created.total, ...selectionForAudit(selection) }
     await recordAudit(db, actor, { action: 'deliveries.retried', webhookId, details })
     return created
-  })
+  }
+  const { answer: job, replayed } = await countFairly(organisationId, () =>
+    transactOnce(dataSource, idempotency, insert),
+  )
   if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
   return job
 }
@@ -92,7 +109,7 @@ export async function requestReplay(
   const { dataSource, keptDays } = dependencies
   const { organisationId, memberId } = actor
   const { webhookId, range } = request
-  const { answer: job, replayed } = await transactOnce(dataSource, idempotency, async (db) => {
+  const insert = async (db: Db): Promise<ReplayRow> => {
     await requireReplayRights(db, dependencies, actor, request)
     const of = { organisationId, webhookId, range, keptDays }
     const count = await countReplayable(db, of)
@@ -101,7 +118,10 @@ export async function requestReplay(
     const details = { jobId: id, ...range, since: count.since, until: count.until, total: count.total }
     await recordAudit(db, actor, { action: 'events.replayed', webhookId, details })
     return created
-  })
+  }
+  const { answer: job, replayed } = await countFairly(organisationId, () =>
+    transactOnce(dataSource, idempotency, insert),
+  )
   if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
   return job
 }
@@ -115,7 +135,9 @@ export async function countReplay(
   const { organisationId } = actor
   const { dataSource, keptDays } = dependencies
   await requireReplayRights(dataSource, dependencies, actor, request)
-  return dataSource.transaction((db) => countReplayable(db, { organisationId, keptDays, ...request }))
+  const count = (db: Db): Promise<ReplayCount> =>
+    countReplayable(db, { organisationId, keptDays, ...request })
+  return countFairly(organisationId, () => dataSource.transaction(count))
 }
 
 /** Cancels a running replay. Throws 404 where there is none; one that has ended stays as it is. */

@@ -254,6 +254,33 @@ describe('POST replays', () => {
     expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3, isTotalExact: true })
   })
 
+  it('delays no request of another organisation while many of one are counted', async () => {
+    const { dataSource } = suite.database
+    await newWebhook()
+    const slow = { member, webhookId }
+    const locker = dataSource.createQueryRunner()
+    await locker.startTransaction()
+    // A new job waits for it, since it refers to its organisation.
+    await locker.query('SELECT FROM organisation WHERE id = $1 FOR UPDATE', [member.organisationId])
+    let answered = 0
+    const retry = { path: '/retry-deliveries', body: { mode: 'failed' } }
+    const many = Array.from({ length: 30 }, async (_, index) => {
+      const replay = { path: `/${slow.webhookId}/replays`, body: { since: SINCE, dryRun: index % 3 === 0 } }
+      const { path, body } = index % 3 === 1 ? retry : replay
+      const { organisationId, apiKey } = slow.member
+      await suite.api.call('POST', `/api/orgs/${organisationId}/webhooks${path}`, { apiKey, body })
+      answered++
+    })
+    member = await createMember(dataSource)
+    await newWebhook()
+    expect(await count()).to.include({ total: 0 })
+    await start()
+    expect(answered).to.be.lessThan(5)
+    await locker.rollbackTransaction()
+    await locker.release()
+    await Promise.all(many)
+  })
+
   it('answers a repeat with its Idempotency-Key also once the webhook is disabled', async () => {
     await newWebhook()
     const path = `/api/orgs/${member.organisationId}/webhooks/${webhookId}/replays`
