@@ -5,10 +5,6 @@ import { READ_DELAY_MS } from '../../timers.ts'
 
 /** Limits of one connection. */
 export type PipelineLimits = {
-  /** Requests that are handled at once. */
-  maxHandled: number
-  /** Unsent bytes of finished answers from which on no further request is handled. */
-  maxUnsentBytes: number
   /** Requests without an answer; the one at the limit is the last that is answered. */
   maxPipelined: number
   /** How long a client may take to read an answer that is ready. */
@@ -28,8 +24,6 @@ export type Pipeline = {
 }
 
 const LIMITS: PipelineLimits = {
-  maxHandled: 16,
-  maxUnsentBytes: 256 * 1024,
   maxPipelined: 128,
   writeTimeoutMs: 30_000,
 }
@@ -41,58 +35,43 @@ const MAX_PARSED_AFTER_LAST = 4_000
 const CLOSE_AFTER_MS = 5_000
 
 /**
- * Passes the requests of one connection to `handle` in their order and within `limits`, so that a client that pipelines
- * many requests and reads no answer takes little memory for a short time.
+ * Passes the requests of one connection to `handle` one after another and within `limits`: the next one when the answer
+ * has been sent. A client that pipelines many requests and reads no answer takes the memory of one for a short time.
  */
 export function createPipeline(
   socket: Socket,
   handle: HandleRequest,
   limits: Partial<PipelineLimits> = {},
 ): Pipeline {
-  const { maxHandled, maxUnsentBytes, maxPipelined, writeTimeoutMs } = { ...LIMITS, ...limits }
-  const handled = new Map<ServerResponse, NodeJS.Timeout | null>()
+  const { maxPipelined, writeTimeoutMs } = { ...LIMITS, ...limits }
+  let current: ServerResponse | null = null
+  let writeTimer: NodeJS.Timeout | undefined
   let waiting: [IncomingMessage, ServerResponse][] = []
   let parsedAfterLast: number | null = null
   let latest: ServerResponse | null = null
   let isRefused = false
 
-  // Node closes only the connection's current response.
   socket.once('close', () => {
-    for (const timer of handled.values()) if (timer !== null) clearTimeout(timer)
-    handled.clear()
+    clearTimeout(writeTimer)
+    current = null
     waiting = []
   })
 
   function handleNext(): void {
-    while (waiting.length > 0 && handled.size < maxHandled && unsentBytes() < maxUnsentBytes) {
-      const [[request, response]] = waiting.splice(0, 1) as [[IncomingMessage, ServerResponse]]
-      handleOne(request, response)
-    }
-  }
-
-  function handleOne(request: IncomingMessage, response: ServerResponse): void {
-    handled.set(response, null)
+    const next = current === null ? waiting.shift() : undefined
+    if (next === undefined) return
+    const [request, response] = next
+    current = response
     response.once('prefinish', () => {
       // The answer is complete: from now on the client has to read it. Before that a stream has its own limits.
-      if (handled.has(response))
-        handled.set(
-          response,
-          setTimeout(() => socket.destroy(), writeTimeoutMs),
-        )
+      if (current === response) writeTimer = setTimeout(() => socket.destroy(), writeTimeoutMs)
     })
     response.once('close', () => {
-      const timer = handled.get(response)
-      if (timer) clearTimeout(timer)
-      handled.delete(response)
+      clearTimeout(writeTimer)
+      current = null
       handleNext()
     })
     handle(request, response)
-  }
-
-  function unsentBytes(): number {
-    let bytes = 0
-    for (const response of handled.keys()) bytes += response.writableLength
-    return bytes
   }
 
   function accept(request: IncomingMessage, response: ServerResponse): void {
@@ -101,7 +80,7 @@ export function createPipeline(
       if (++parsedAfterLast > MAX_PARSED_AFTER_LAST) socket.destroy()
       return
     }
-    if (handled.size + waiting.length >= maxPipelined - 1) {
+    if (waiting.length + (current === null ? 0 : 1) >= maxPipelined - 1) {
       // RFC 9112, 9.6: the answer is marked as the last one, and the client repeats the rest on a new connection.
       response.shouldKeepAlive = false
       parsedAfterLast = 0
@@ -115,10 +94,9 @@ export function createPipeline(
    * while another answer is to be sent, or was sent before the body had ended.
    */
   function unreadablePart(): 'head' | 'body' | null {
-    const open = [...handled.keys()]
     if (waiting.length > 0) return null
-    if (latest === null || latest.req.complete) return open.length === 0 ? 'head' : null
-    return open.length === 1 && open[0] === latest && !latest.headersSent ? 'body' : null
+    if (latest === null || latest.req.complete) return current === null ? 'head' : null
+    return current === latest && !latest.headersSent ? 'body' : null
   }
 
   return {
