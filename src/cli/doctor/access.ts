@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
 import { closeDataSource, createDataSource } from '../../db/connection/data-source.ts'
 import { readTemporalCredentials, type CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
-import { CHECK_TIMEOUT_MS } from './check.ts'
+import { CHECK_TIMEOUT_MS, DATABASE_CHECKS_AT_ONCE } from './check.ts'
 
 /** What all checks share. `open` connects with its first call, and rejects where that is impossible. */
 type Access<Settings, Opened> = {
@@ -24,8 +24,11 @@ export type TemporalAccess = Access<
 /** Ends before the check does, so that the reason is shown. */
 const CONNECT_TIMEOUT_MS = CHECK_TIMEOUT_MS - 500
 
-/** Two are needed to find a pooler; the others let checks run at the same time. */
-const POOL_SIZE = 4
+/** A check runs two statements at the same time at most, and so waits for no other. */
+const POOL_SIZE = 2 * DATABASE_CHECKS_AT_ONCE
+
+/** Ends before the statement does, so that the reason is shown. */
+const LOCK_TIMEOUT_MS = 2_000
 
 function createAccess<Settings, Opened>(
   connect: (config: Settings) => Promise<Opened>,
@@ -50,6 +53,7 @@ export function createDatabaseAccess(): DatabaseAccess {
         pooler: databasePooler,
         connectTimeoutMs: CONNECT_TIMEOUT_MS,
         statementTimeoutMs: CONNECT_TIMEOUT_MS,
+        lockTimeoutMs: LOCK_TIMEOUT_MS,
       }).initialize(),
     closeDataSource,
   )

@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { Config } from '../../config/load.ts'
 import { SETTINGS } from '../../config/settings.ts'
 import { type ProblemCode, PROBLEMS } from './problems.ts'
@@ -106,9 +107,14 @@ export function renderText({ findings }: Diagnosis): string {
 /** The time for one check, in which it is not waiting for another. */
 export const CHECK_TIMEOUT_MS = 5_000
 
+/** What needs this check reads the database. */
+const DATABASE_CHECK = 'database.connection'
+
+export const DATABASE_CHECKS_AT_ONCE = 4
+
 /**
- * Runs all checks at the same time, each as soon as those that it needs have ended, and returns what they found, by
- * area and in the order of `checks`. Never rejects: a check that throws or takes longer than `timeoutMs` is a problem
+ * Runs all checks at the same time, but for {@link DATABASE_CHECKS_AT_ONCE} of those that read the database, each as soon
+ * as those that it needs have ended, and returns what they found, by area and in the order of `checks`. Never rejects: a check that throws or takes longer than `timeoutMs` is a problem
  * of its own, and those that need it are skipped.
  */
 export async function runChecks(
@@ -116,17 +122,23 @@ export async function runChecks(
   { timeoutMs = CHECK_TIMEOUT_MS }: { timeoutMs?: number } = {},
 ): Promise<Finding[]> {
   const results = new Map<string, Promise<Finding[]>>()
-  for (const check of checks) results.set(check.name, runAfterNeeded(check, results, timeoutMs))
+  const inDatabase = pLimit(DATABASE_CHECKS_AT_ONCE)
+  for (const check of checks)
+    results.set(check.name, runAfterNeeded(check, { results, inDatabase, timeoutMs }))
   const found = (await Promise.all(results.values())).flat()
   return AREAS.flatMap((area) => found.filter(({ code }) => code.startsWith(`${area}.`)))
 }
 
 async function runAfterNeeded(
   check: Check,
-  results: ReadonlyMap<string, Promise<Finding[]>>,
-  timeoutMs: number,
+  context: {
+    results: ReadonlyMap<string, Promise<Finding[]>>
+    inDatabase: LimitFunction
+    timeoutMs: number
+  },
 ): Promise<Finding[]> {
   const { name, needs, badVariables, failure } = check
+  const { results, inDatabase, timeoutMs } = context
   const [badVariable] = badVariables
   if (badVariable !== undefined) return [skipped(name, `${badVariable} is not valid`)]
   for (const needed of needs) {
@@ -135,9 +147,10 @@ async function runAfterNeeded(
       return [skipped(name, `it needs ${needed}`)]
   }
   const limits = { what: 'the check', timeoutMs, signal: new AbortController().signal }
+  const run = () => withTimeLimit(check.run(), limits, () => Promise.resolve())
   try {
-    return await withTimeLimit(check.run(), limits, () => Promise.resolve())
+    return await (needs.includes(DATABASE_CHECK) ? inDatabase(run) : run())
   } catch (error) {
-    return [problem(failure, describeError(error))]
+    return [problem(failure, `${name}: ${describeError(error)}`)]
   }
 }

@@ -22,6 +22,7 @@ import {
 import { deliveryWorkflowId } from '../../temporal/delivery-workflows.ts'
 import { erasureWorkflowId, retryWorkflowId } from '../../temporal/job-workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
+import { describeError } from '../../process/visible-text.ts'
 import type { DatabaseAccess, TemporalAccess } from './access.ts'
 import { defineCheck, ok, problem, type Check, type Finding } from './check.ts'
 import type { ProblemCode } from './problems.ts'
@@ -47,31 +48,40 @@ export function workChecks(
       failure,
       run: async (given) => run(await access.database.open(given), name),
     })
-  const ofWorkflows = (failure: ProblemCode, workflows: Workflows): Check =>
-    defineCheck(config, {
-      name: `${workflows.area}.workflows`,
+  const ofWorkflows = (workflows: Workflows): Check => {
+    const { area, list } = workflows
+    const name = `${area}.workflows`
+    return defineCheck(config, {
+      name,
       settings: [...SETTINGS, ...CONNECTION_SETTINGS, 'temporalNamespace'],
       needs: [...NEEDS, 'temporal.namespace'],
-      failure,
+      failure: 'temporal.check_failed',
       run: async (given) => {
+        let ids: string[]
+        try {
+          ids = await list(await access.database.open(given), SAMPLES)
+        } catch (error) {
+          return [problem('database.check_failed', `${name}: ${describeError(error)}`)]
+        }
         const connection = await access.temporal.open(given)
         const client = new Client({ connection, namespace: given.temporalNamespace })
-        return checkWorkflows(await access.database.open(given), client, workflows)
+        return checkWorkflows(ids, client, workflows)
       },
     })
+  }
   const ofProgress = (area: string, counts: readonly Count[]): Check =>
     inDatabase(`${area}.progress`, 'database.check_failed', (db, name) => checkProgress(db, name, counts))
   return [
     inDatabase('deliveries.backlog', 'deliveries.check_failed', checkOverdue),
     inDatabase('deliveries.recovery', 'deliveries.check_failed', checkStuck),
     inDatabase('deliveries.following', 'deliveries.check_failed', checkOwed),
-    ofWorkflows('deliveries.check_failed', STUCK_DELIVERIES),
+    ofWorkflows(STUCK_DELIVERIES),
     inDatabase('deliveries.unpaused', 'deliveries.check_failed', checkPaused),
     ofProgress('incidents', INCIDENT_COUNTS),
     ofProgress('retry_jobs', JOB_COUNTS),
-    ofWorkflows('temporal.check_failed', RETRY_JOBS),
+    ofWorkflows(RETRY_JOBS),
     ofProgress('erasures', ERASURE_COUNTS),
-    ofWorkflows('temporal.check_failed', ERASURES),
+    ofWorkflows(ERASURES),
   ]
 }
 
@@ -187,9 +197,8 @@ const ERASURES: Workflows = {
 /** Rows of an area whose workflow is examined. */
 const SAMPLES = 20
 
-async function checkWorkflows(db: DataSource, client: Client, workflows: Workflows): Promise<Finding[]> {
-  const { area, list } = workflows
-  const ids = await list(db, SAMPLES)
+async function checkWorkflows(ids: string[], client: Client, workflows: Workflows): Promise<Finding[]> {
+  const { area } = workflows
   const found = await Promise.all(ids.map((id) => examine(client, id, workflows)))
   const of = `of ${ids.length} that were examined`
   const inState = (wanted: string): string[] =>

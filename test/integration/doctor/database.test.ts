@@ -94,6 +94,24 @@ describe('posthorn doctor examines the database', () => {
     expect(unsafe.find('database.synchronous_commit_off').level).to.equal('error')
   })
 
+  it('names the checks that a locked table stops, and no others', async () => {
+    const locker = database.dataSource.createQueryRunner()
+    await locker.startTransaction()
+    await locker.query('LOCK TABLE delivery IN ACCESS EXCLUSIVE MODE')
+    const { problems, find } = await examine(settingsOf(database.url)).finally(async () => {
+      await locker.rollbackTransaction()
+      await locker.release()
+    })
+    expect(problems).to.deep.equal([
+      'error database.check_failed',
+      ...Array<string>(4).fill('error deliveries.check_failed'),
+    ])
+    expect(find('database.check_failed').seen).to.match(/^deliveries.workflows: .* lock timeout$/)
+    expect(find('deliveries.check_failed').seen).to.equal(
+      'deliveries.backlog: canceling statement due to lock timeout',
+    )
+  })
+
   it('does not guess that a pooler which it cannot see is absent', async () => {
     const { problems, find } = await examine(settingsOf(database.url, { DATABASE_POOLER: 'transaction' }))
     expect(problems).to.deep.equal([])

@@ -36,7 +36,7 @@ describe('the checks of posthorn doctor', () => {
       'skipped keys.encryption',
       'ok push.key',
     ])
-    expect(findings[0]?.seen).to.equal('no route')
+    expect(findings[0]?.seen).to.equal('database.connection: no route')
   })
 
   it('are given up after the time limit', async () => {
