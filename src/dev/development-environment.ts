@@ -9,7 +9,10 @@ const LOOPBACK_RANGES = '127.0.0.0/8,::1/128'
 /** A Ctrl-C is to end everything within ten seconds; an attempt cut off by it is made again at the next start. */
 export const SHUTDOWN_GRACE = { SHUTDOWN_GRACE_MS: '4000' }
 
-/** The environment as given, completed with what development needs. What is set already wins, set to empty too. */
+/**
+ * The environment as given, completed with what development needs. What is set already wins, set to empty too, and a
+ * secret also by its file; but for what belongs to the servers that are started.
+ */
 export function developmentEnvironment(
   env: Environment,
   parts: {
@@ -21,6 +24,8 @@ export function developmentEnvironment(
     mailbox: { port: number }
   },
 ): Environment {
+  const unlessGiven = (variable: string, create: (dataDir: string) => string): Environment =>
+    env[variable] || env[`${variable}_FILE`] ? {} : { [variable]: create(parts.dataDir) }
   return {
     POSTHORN_ALLOW_HTTP: 'loopback',
     POSTHORN_ALLOWED_CIDRS: LOOPBACK_RANGES,
@@ -30,12 +35,13 @@ export function developmentEnvironment(
     METRICS_PORT: '0',
     ...env,
     ...(otherMailServer(env) === null ? mailServer(parts.mailbox) : {}),
-    POSTHORN_ENCRYPTION_KEYS: env['POSTHORN_ENCRYPTION_KEYS'] || developmentKeyRing(parts.dataDir),
-    VAPID_PRIVATE_KEY: env['VAPID_PRIVATE_KEY'] || developmentVapidKey(parts.dataDir),
-    POSTHORN_OPERATOR_KEYS: env['POSTHORN_OPERATOR_KEYS'] || developmentOperatorKey(parts.dataDir),
+    ...unlessGiven('POSTHORN_ENCRYPTION_KEYS', developmentKeyRing),
+    ...unlessGiven('VAPID_PRIVATE_KEY', developmentVapidKey),
+    ...unlessGiven('POSTHORN_OPERATOR_KEYS', developmentOperatorKey),
     HOST: '127.0.0.1',
     METRICS_HOST: '127.0.0.1',
     DATABASE_URL: parts.databaseUrl,
+    DATABASE_URL_FILE: '',
     TEMPORAL_ADDRESS: parts.temporalAddress,
   }
 }
@@ -45,7 +51,9 @@ export function developmentEnvironment(
  * It has secrets, and is readable by its owner only. Returns its path.
  */
 export function writeEnvironmentFile(dataDir: string, env: Environment): string {
-  const names = Object.values(SETTINGS).map(({ variable }) => variable)
+  const names = Object.values(SETTINGS).flatMap(({ variable, isSecret }) =>
+    isSecret ? [variable, `${variable}_FILE`] : [variable],
+  )
   const assignments = names.flatMap((name) => {
     const value = env[name]
     return value === undefined ? [] : [`${name}=${quoteForShell(value)}`]
@@ -68,6 +76,7 @@ function mailServer({ port }: { port: number }): Environment {
     SMTP_TLS: 'none',
     SMTP_USER: '',
     SMTP_PASSWORD: '',
+    SMTP_PASSWORD_FILE: '',
   }
 }
 

@@ -79,6 +79,18 @@ describe('the environment of npm start', () => {
     expect(metricsOf({ METRICS_PORT: '' })).to.deep.equal(['127.0.0.1', null])
   })
 
+  it('connects to its own servers whatever files the environment names, and reads its own keys from such files', () => {
+    const file = join(dataDir, 'given')
+    const vapidPrivateKey = Buffer.alloc(32, 7).toString('base64url')
+    writeFileSync(file, vapidPrivateKey)
+    const elsewhere = { DATABASE_URL_FILE: file, SMTP_PASSWORD_FILE: file, VAPID_PRIVATE_KEY_FILE: file }
+    expect(configOf(elsewhere)).to.include({
+      databaseUrl: 'postgres://posthorn:p@127.0.0.1:5432/posthorn',
+      smtpPassword: '',
+      vapidPrivateKey,
+    })
+  })
+
   it('creates a VAPID key once, readable by its owner only', () => {
     const { vapidPrivateKey } = configOf({})
     const pair = createECDH('prime256v1')
@@ -124,7 +136,12 @@ describe('the environment of npm start', () => {
     const env = JSON.parse(
       execFileSync('sh', ['-euc', `set -a; . "$0"; ${print}`, file], {
         encoding: 'utf8',
-        env: { ...process.env, HOME: '/of/the/shell', DATABASE_URL: 'postgres://elsewhere/x' },
+        env: {
+          ...process.env,
+          HOME: '/of/the/shell',
+          DATABASE_URL: 'postgres://elsewhere/x',
+          DATABASE_URL_FILE: '/x',
+        },
       }),
     ) as NodeJS.ProcessEnv
     expect(env).to.include({
@@ -132,7 +149,7 @@ describe('the environment of npm start', () => {
       SMTP_USER: '',
       HOME: '/of/the/shell',
     })
-    expect(env).not.to.have.property('DATABASE_URL')
+    expect(env).not.to.have.any.keys('DATABASE_URL', 'DATABASE_URL_FILE')
     expect(statSync(file).mode & 0o777).to.equal(0o600)
   })
 
