@@ -1,7 +1,7 @@
 -- Stops the deliveries of a webhook that it, as it is now, does not take: it is switched off, deleted, or no longer
 -- subscribed to their keys, or their payload is erased. An attempt under way finishes first, and its record goes by the
 -- webhook; one whose run was lost is stopped here, and keeps its count of runs. The caller holds the lock of the
--- webhook, and closes its incident if an erasure leaves nothing unresolved. With :eventId only those of this event,
+-- webhook, and closes its incident if erasures alone leave nothing unresolved. With :eventId only those of this event,
 -- without reading the others.
 -- A workflow that waits is owed a signal; a delivery that was attempted without a workflow is owed one that follows.
 --
@@ -33,6 +33,8 @@ WITH unwanted AS MATERIALIZED (
     FROM unwanted
    WHERE d.id = unwanted.id
      AND (d.state IN ('pending', 'waiting') OR d.state = 'in_progress' AND d.lease_until < delivery_now())
-  RETURNING d.stop_reason
+  RETURNING d.stop_reason, d.attempts
 )
-SELECT count(*)::int AS count, coalesce(bool_or(stop_reason = 'payload_erased'), false) AS "areErased" FROM stopped
+SELECT count(*)::int AS count,
+       coalesce(bool_and(stop_reason = 'payload_erased') FILTER (WHERE attempts > 0), false) AS "areErased"
+  FROM stopped

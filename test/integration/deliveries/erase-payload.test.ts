@@ -209,6 +209,18 @@ describe("the erasure of an event's payload", () => {
     expect(await open()).to.deep.equal([false])
   })
 
+  it('leaves the incident open where switching off stops what an erasure has left over, and others', async () => {
+    const webhookId = await newWebhook()
+    const [erased, other] = [await publish(), await publish()]
+    for (const { deliveries } of [erased, other]) await attempt(deliveries[0]!)
+    const { dataSource } = suite.database
+    await dataSource.query('UPDATE delivery SET is_erased = true WHERE event_id = $1', [erased.id])
+    expect((await call('PATCH', `/webhooks/${webhookId}`, { enabled: false })).status).to.equal(200)
+    const left = `SELECT closed_at IS NULL AS "isOpen", (SELECT count(*)::int FROM delivery WHERE webhook_id = $1 AND state <> 'stopped') AS open
+                    FROM incident WHERE webhook_id = $1`
+    expect(await dataSource.query(left, [webhookId])).to.deep.equal([{ isOpen: true, open: 0 }])
+  })
+
   it('closes the incident once the attempt in progress of what it erased has failed', async () => {
     const webhookId = await newWebhook()
     const event = await publish()
