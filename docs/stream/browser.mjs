@@ -21,6 +21,8 @@
  */
 export function followEvents({ lastEventId = null, pauseMs = 3_000, ...options }) {
   const { streamUrl, events, getTicket, onEvent, onGap } = options
+  if (events.length === 0 || events.includes('*'))
+    throw new TypeError('name each event key: an EventSource has no listener for all of them')
   let source = null
   let timer = null
   let isOver = false

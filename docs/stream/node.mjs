@@ -40,7 +40,11 @@ async function follow() {
       ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }),
     }
     const response = await fetch(url, { headers, signal: silence.signal })
-    if (response.status === 429 || response.status >= 500) throw new Error(`status ${response.status}`)
+    if (response.status === 429 || response.status >= 500) {
+      // The next stream sets it back: `retry` is the first that it sends.
+      retryMs = 1_000 * Number(response.headers.get('retry-after')) || retryMs
+      throw new Error(`status ${response.status}`)
+    }
     if (!response.ok) {
       console.error(`Refused: ${await response.text()}`)
       process.exit(1)
@@ -57,6 +61,8 @@ async function follow() {
     }
   } finally {
     clearTimeout(timer)
+    // Ends a body that was not read to its end, with its connection.
+    silence.abort()
   }
 }
 

@@ -6,6 +6,11 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 
 const { SECRET, PORT = '4000' } = process.env
+// Anyone can sign with an empty secret.
+if (!SECRET) throw new Error('SECRET is missing')
+
+// More than any delivery has.
+const MAX_BODY_BYTES = 1024 * 1024
 
 // The ids of the deliveries that were handled. Keep them in your database, in the transaction that handles the event:
 // in memory they are lost when the process ends.
@@ -19,6 +24,8 @@ createServer((request, response) => {
 }).listen(Number(PORT), '127.0.0.1')
 
 async function receive(request) {
+  // Every delivery has a Content-Length, and Node.js reads no more than it says.
+  if (!(Number(request.headers['content-length']) <= MAX_BODY_BYTES)) return 413
   const rawBody = await buffer(request)
   if (!isValid(SECRET, request.headers['x-webhook-signature'], rawBody)) return 401
   const id = request.headers['x-webhook-event-id']

@@ -104,7 +104,7 @@ describe('the verification samples', function () {
 describe('docs/verify/receiver.mjs', function () {
   this.timeout(TIMEOUT_MS)
 
-  it('handles a valid delivery once, answers a repeat with 200 and a wrong signature with 401', async () => {
+  it('handles a valid delivery once, answers a repeat with 200, a wrong signature with 401, a larger body with 413', async () => {
     const port = await freePort()
     const child = spawn(process.execPath, [join(SAMPLES_DIR, 'receiver.mjs')], {
       env: { ...process.env, SECRET: secret, PORT: String(port) },
@@ -125,6 +125,11 @@ describe('docs/verify/receiver.mjs', function () {
       expect(await deliver('id-1', signature)).to.equal(200)
       expect(await deliver('id-2', `sha256=${'0'.repeat(64)}`)).to.equal(401)
       expect(await deliver('id-3', signature)).to.equal(200)
+      const tooLarge = fetch(`http://127.0.0.1:${port}/`, {
+        method: 'POST',
+        body: Buffer.alloc(1024 * 1024 + 1),
+      })
+      expect((await tooLarge).status).to.equal(413)
       await eventually(() =>
         expect(output).to.equal(
           'handled id-1: customer:created {"id":"cus_1"}\nhandled id-3: customer:created {"id":"cus_1"}\n',
@@ -133,6 +138,15 @@ describe('docs/verify/receiver.mjs', function () {
     } finally {
       child.kill()
     }
+  })
+
+  it('does not start with an empty secret', () => {
+    const env = { ...process.env, SECRET: '', PORT: '0' }
+    const { status, stderr } = spawnSync(process.execPath, [join(SAMPLES_DIR, 'receiver.mjs')], {
+      env,
+      timeout: 20_000,
+    })
+    expect(status, String(stderr)).to.equal(1)
   })
 })
 

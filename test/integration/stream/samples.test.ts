@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { EventSource } from 'eventsource'
@@ -120,6 +122,38 @@ describe('the sample clients of the stream', () => {
     const [code] = (await once(children[0]!, 'exit')) as [number]
     expect(code).to.equal(1)
     expect(output()).to.match(/^Refused: .*unauthenticated/)
+  })
+
+  it('node.mjs waits for Retry-After, and ends the answer that it does not read', async () => {
+    const requestedAt: number[] = []
+    let unread = 0
+    const server = createServer((request, response) => {
+      requestedAt.push(performance.now())
+      if (requestedAt.length > 1) return
+      unread++
+      response.on('close', () => unread--)
+      response.writeHead(503, { 'retry-after': '4' }).write('{')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    start(process.execPath, [`${SAMPLES}node.mjs`], {
+      POSTHORN_URL: `http://127.0.0.1:${port}`,
+      POSTHORN_KEY: 'k',
+    })
+    try {
+      await eventually(() => expect(requestedAt).to.have.length(2))
+      expect(requestedAt[1]! - requestedAt[0]!).to.be.greaterThan(3_900)
+      expect(unread).to.equal(0)
+    } finally {
+      server.close().closeAllConnections()
+    }
+  })
+
+  it('browser.mjs refuses a filter that it has no listener for', async () => {
+    const { followEvents } = (await import(`${SAMPLES}browser.mjs`)) as BrowserSample
+    const options = { streamUrl: new URL(api.url), getTicket: () => Promise.resolve(''), pauseMs: 100 }
+    const follow = () => followEvents({ ...options, events: ['*'], onEvent: () => {}, onGap: () => {} })
+    expect(follow).to.throw('name each event key')
   })
 
   it('browser.mjs calls its page for each event, and continues after a break with a new ticket', async () => {
