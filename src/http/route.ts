@@ -129,7 +129,7 @@ export type Route = {
   sameOrigin?: true
   /** A read that the audit trail records: with a session only pages of this very origin may send it. */
   audited?: true
-  /** Query parameters, one property each; without it the query is ignored. */
+  /** Query parameters, one property each. Without it routes of the API refuse every parameter, others ignore them. */
   query?: TObject
   /** Headers that override a query parameter, by the header's name. */
   fromHeaders?: Readonly<Record<string, string>>

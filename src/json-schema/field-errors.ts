@@ -12,7 +12,7 @@ import { PLATFORM_ID_PATTERN, UUID_PATTERN } from '../ids.ts'
 /** What the `code` of each field in `errors` of an `invalid_fields` means. The codes are stable. */
 export const FIELD_PROBLEMS = {
   required: 'the field is missing',
-  unknown_field: 'there is no such field',
+  unknown_field: 'there is no such field or parameter',
   wrong_type: 'the value has another JSON type',
   not_allowed_value: 'the value is not one of those allowed',
   read_only: 'the field cannot be changed, and the value is not its present one',

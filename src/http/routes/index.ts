@@ -64,6 +64,8 @@ const readyRoute: Route = {
   },
 }
 
+const NO_QUERY = Type.Object({}, { additionalProperties: false })
+
 const documentBytes = bytesOfCatalogue((catalogue) => openApiDocument(routes, catalogue))
 const bytesWithoutKeys = bytesOfCatalogue(() => openApiDocument(routes, { eventKeys: [] }))
 
@@ -115,8 +117,9 @@ export const routes: readonly Route[] = [
   openApiRoute,
 ]
 
+/** Returns the routes with their group. Those that take no query parameters refuse them too. */
 function tagged(tag: string, group: readonly Route[]): Route[] {
-  return group.map((route) => ({ ...route, tag }))
+  return group.map((route) => ({ query: NO_QUERY, ...route, tag }))
 }
 
 /** Such a catalogue describes the platform, to its customers only, as in `/api/event-keys`; the built-in one is public. */

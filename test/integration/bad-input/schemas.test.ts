@@ -169,8 +169,8 @@ describe('a request with one fault', () => {
   }
 
   for (const route of routes) {
-    const query = route.query as Schema | undefined
-    if (query === undefined) continue
+    if (route.access.kind === 'open') continue
+    const query = (route.query ?? {}) as Schema
     it(`in the query of ${route.operationId} is refused with its parameter`, async () => {
       await pLimit(8).map([...queryFaults(query)], ([text, pointer]) =>
         expectNamed(route, { query: `?${text}` }, text, pointer),

@@ -115,8 +115,8 @@ describe("the API's metrics", () => {
     const { valueOf, samples } = await counted()
     const requests = (route: string, method: string, status: string) =>
       valueOf('posthorn_http_requests_total', { route, method, status })
-    expect(requests('getWebhook', 'GET', '2xx')).to.equal(2)
-    expect(requests('getWebhook', 'GET', '4xx')).to.equal(1)
+    expect(requests('getWebhook', 'GET', '2xx')).to.equal(1)
+    expect(requests('getWebhook', 'GET', '4xx')).to.equal(2)
     expect(requests('getHealth', 'HEAD', '2xx')).to.equal(1)
     expect(requests('none', 'GET', '4xx')).to.equal(2)
     expect(requests('none', 'other', '4xx')).to.equal(1)
