@@ -6,7 +6,7 @@ import {
   findEvaluationInputs,
   recordEvaluation,
   type IncidentRow,
-} from '../db/queries/due-notifications.ts'
+} from '../db/queries/notifications.ts'
 import { deleteEndedPushSubscriptions } from '../db/queries/push-subscriptions.ts'
 import {
   dueKinds,

@@ -7,8 +7,6 @@ import {
   findRecipients,
   findEvaluationInputs,
   type RecipientRows,
-} from '../../db/queries/due-notifications.ts'
-import {
   claimNotification,
   countNotifications,
   findPending,

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findIncident } from '../../../src/db/queries/due-notifications.ts'
+import { findIncident } from '../../../src/db/queries/notifications.ts'
 import { listOverview, type OverviewRow } from '../../../src/db/queries/overview.ts'
 import { upsertMember } from '../../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'

@@ -5,7 +5,7 @@ import {
   openIncident,
   resumeIncident,
 } from '../../../src/db/queries/incident-lifecycle.ts'
-import { findEvaluationInputs, findIncident } from '../../../src/db/queries/due-notifications.ts'
+import { findEvaluationInputs, findIncident } from '../../../src/db/queries/notifications.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'

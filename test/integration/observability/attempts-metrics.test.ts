@@ -1,7 +1,7 @@
 import { attemptRequest, NO_SIGNALS, type TestDependencies } from '../../helpers/deliveries/attempts.ts'
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
-import { addressNotification } from '../../../src/db/queries/due-notifications.ts'
+import { addressNotification } from '../../../src/db/queries/notifications.ts'
 import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
