@@ -27,7 +27,7 @@ const SWEEP_AFTER_MS = 30_000
 /**
  * Evaluates an incident in one transaction under the lock of its webhook: addresses the notifications that are due to
  * their recipients, and notes what the workflow is to be woken for next. Harmless to repeat. Null when the incident was
- * purged. Nothing closes here: `db/queries/incident-lifecycle.ts` does, with what resolves the last delivery.
+ * purged. Nothing closes here: `db/queries/incidents.ts` does, with what resolves the last delivery.
  */
 export async function evaluateNotifications(
   dependencies: CommandDependencies,

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm'
 import { operatorInAudit, type Operator } from '../accounts/operator.ts'
 import { recordAudit } from '../db/queries/audit.ts'
-import { resumeIncident, closeOfDeletedWebhook } from '../db/queries/incident-lifecycle.ts'
+import { resumeIncident, closeOfDeletedWebhook } from '../db/queries/incidents.ts'
 import {
   holdWebhook as holdRow,
   releaseWebhook as releaseRow,

@@ -10,7 +10,7 @@ import {
   type RecordedSuccess,
 } from '../protocol/record-attempts.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
-import { closeResolvedIncident, openIncident } from '../../db/queries/incident-lifecycle.ts'
+import { closeResolvedIncident, openIncident } from '../../db/queries/incidents.ts'
 import { isTimeout } from '../../domain/attempt-outcome.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { newId } from '../../ids.ts'

@@ -1,7 +1,7 @@
 import { EntityManager } from 'typeorm'
 import type { Db } from '../../db/connection/db.ts'
 import { allowLongerStatements } from '../../db/connection/database-client.ts'
-import { closeResolvedIncident } from '../../db/queries/incident-lifecycle.ts'
+import { closeResolvedIncident } from '../../db/queries/incidents.ts'
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'

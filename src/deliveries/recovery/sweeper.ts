@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm'
 import { transactLonger } from '../../db/connection/database-client.ts'
 import { takeErasuresForSweep } from '../../db/queries/erasures.ts'
-import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incident-lifecycle.ts'
+import { findIncidentsToSignal, sweepIncidentsAgain } from '../../db/queries/incidents.ts'
 import { takeJobsForSweep } from '../../db/queries/retry-jobs.ts'
 import {
   incidentWorkflowId,

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { findIncidentsToSignal } from '../../../src/db/queries/incident-lifecycle.ts'
+import { findIncidentsToSignal } from '../../../src/db/queries/incidents.ts'
 import {
   nextRound,
   nextTimer,

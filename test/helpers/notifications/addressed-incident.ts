@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { DataSource } from 'typeorm'
-import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertMember, upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import { upsertPushSubscription } from '../../../src/db/queries/push-subscriptions.ts'
 import { ORGANIZATION_SETTINGS_UPDATE } from '../../../src/domain/permissions.ts'

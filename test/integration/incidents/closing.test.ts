@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import {
-  closeResolvedIncident,
-  openIncident,
-  resumeIncident,
-} from '../../../src/db/queries/incident-lifecycle.ts'
+import { closeResolvedIncident, openIncident, resumeIncident } from '../../../src/db/queries/incidents.ts'
 import { findEvaluationInputs, findIncident } from '../../../src/db/queries/notifications.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'

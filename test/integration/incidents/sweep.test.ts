@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { newId } from '../../../src/ids.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'

@@ -2,7 +2,7 @@ import { attemptRequest, NO_SIGNALS, type TestDependencies } from '../../helpers
 import { expect } from 'chai'
 import { Registry } from 'prom-client'
 import { addressNotification } from '../../../src/db/queries/notifications.ts'
-import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'

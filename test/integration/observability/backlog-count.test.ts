@@ -1,7 +1,7 @@
 import { EMPTY_BACKLOG } from '../../helpers/deliveries/backlog.ts'
 import { expect } from 'chai'
 import { countBacklog, countBacklogInTime } from '../../../src/db/queries/backlog.ts'
-import { openIncident } from '../../../src/db/queries/incident-lifecycle.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
