@@ -1,7 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { eraseOrganisation, type EraseDependencies } from '../src/accounts/erase-organisation.ts'
 import { retryWhileUnavailable } from '../src/db/connection/connection-errors.ts'
-import type { AttemptSignals, MakeAttempt } from '../src/deliveries/attempt/attempt-request.ts'
+import type { AttemptSignals, MakeAttempt } from '../src/deliveries/attempt/make-attempt.ts'
 import { requestRetries } from '../src/deliveries/protocol/change-deliveries.ts'
 import { advanceRetryJob, type RetryJobDependencies } from '../src/deliveries/retry/advance-retry-job.ts'
 import type { AttemptOutcome } from '../src/domain/attempt-outcome.ts'

@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../config/load.ts'
-import { createAttempt } from '../deliveries/attempt/make-attempt.ts'
-import type { AttemptDependencies } from '../deliveries/attempt/attempt-request.ts'
+import { createAttempt, type AttemptDependencies } from '../deliveries/attempt/make-attempt.ts'
 import { createDeliveryRows } from '../deliveries/dispatch/delivery-rows.ts'
 import { createDispatcher, type Dispatcher } from '../deliveries/dispatch/dispatcher.ts'
 import { claimLeaseMs } from '../deliveries/protocol/claim.ts'

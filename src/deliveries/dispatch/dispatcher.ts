@@ -4,7 +4,7 @@ import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attemp
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { createPollLoop } from '../../poll-loop.ts'
 import { every } from '../../timers.ts'
-import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/attempt-request.ts'
+import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/make-attempt.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { Audience, CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'

@@ -2,8 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import { createActivities, type Activities, type ActivityDependencies } from '../../../activities/index.ts'
 import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
-import type { AttemptDependencies, AttemptSignals } from '../../../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import {
+  type AttemptDependencies,
+  type AttemptSignals,
+  createAttempt,
+} from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createPace } from '../../../src/timers.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'

@@ -1,17 +1,17 @@
 import type { DataSource } from 'typeorm'
 import { findWebhook, lockWebhook, updateWebhook } from '../../../src/db/queries/webhooks.ts'
-import type {
-  AttemptDependencies,
-  MakeAttempt,
-  OnAttempt,
-} from '../../../src/deliveries/attempt/attempt-request.ts'
+import {
+  type AttemptDependencies,
+  type MakeAttempt,
+  type OnAttempt,
+  createAttempt,
+} from '../../../src/deliveries/attempt/make-attempt.ts'
 import {
   createEndpoints,
   type Deferral,
   type Endpoints,
 } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { Slot } from '../../../src/deliveries/attempt/endpoint.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import type {

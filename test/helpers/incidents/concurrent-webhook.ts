@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { IncidentLabel } from '../../../src/domain/workflow-inputs.ts'
-import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { type AttemptDependencies, createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { PostResult } from '../../../src/outbound/http-client.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { MakeAttempt } from '../../../src/deliveries/attempt/attempt-request.ts'
+import type { MakeAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import type { AttemptOutcome } from '../../../src/domain/attempt-outcome.ts'
 import type { Timers } from '../../../src/timers.ts'

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { type AttemptDependencies, createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'

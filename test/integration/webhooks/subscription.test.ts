@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { requestRetry } from '../../helpers/deliveries/request-retry.ts'
-import type { AttemptDependencies } from '../../../src/deliveries/attempt/attempt-request.ts'
-import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { type AttemptDependencies, createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { createTestApi, type ApiResponse, type TestApi } from '../../helpers/api/api.ts'
 import {

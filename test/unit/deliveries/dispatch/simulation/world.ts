@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-concurrency.ts'
-import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/attempt-request.ts'
+import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/make-attempt.ts'
 import type {
   createDispatcher,
   Dispatcher,
