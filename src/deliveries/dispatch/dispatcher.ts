@@ -8,7 +8,7 @@ import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/make-attem
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { Audience, CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
-import { hold, type DeliveryRows } from './delivery-rows.ts'
+import { hold, type DeliveryRows, createRowBatch } from './delivery-rows.ts'
 import { createFirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
 import {
   createInlineAttempts,
@@ -17,7 +17,6 @@ import {
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'
-import { createRowBatch } from './row-batch.ts'
 import { createWorkflowStarts, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /**

@@ -12,7 +12,7 @@ import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
 import type { FirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
-import type { RowBatch } from './row-batch.ts'
+import type { RowBatch } from './delivery-rows.ts'
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {
