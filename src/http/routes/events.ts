@@ -12,7 +12,7 @@ import {
 } from '../../domain/permissions.ts'
 import { MAX_EVENT_BYTES } from '../../domain/text-rules.ts'
 import { notFound, requirePermissions, type FieldError } from '../../problem-error.ts'
-import { publishEvent } from '../../deliveries/publish/publish-event.ts'
+import { publishEvent } from '../../deliveries/publish/publish.ts'
 import { erasePayload } from '../../deliveries/retry/erase-payload.ts'
 import type { ApiDependencies } from '../api.ts'
 import { bytesOfCatalogue } from '../answer.ts'
