@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ALL_SETTINGS, loadConfig } from '../config/load.ts'
 import { defaultCacheDir } from '../dev/provision.ts'
-import { rememberedPort, rememberPort } from '../dev/data-folder.ts'
-import type { DataFolderLock } from '../dev/data-folder-lock.ts'
+import { rememberedPort, rememberPort, type DataFolderLock } from '../dev/data-folder.ts'
 import { startDemoReceiver } from '../dev/demo-receiver.ts'
 import {
   developmentEnvironment,

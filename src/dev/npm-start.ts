@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
-import { OWNER_ONLY_UMASK, prepareDataFolder } from './data-folder.ts'
-import { lockDataFolder } from './data-folder-lock.ts'
+import { OWNER_ONLY_UMASK, prepareDataFolder, lockDataFolder } from './data-folder.ts'
 
 /** `npm start`. Locks the data folder before the rest is loaded, so that a second start on it is refused at once. */
 process.umask(OWNER_ONLY_UMASK)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { isAlive } from './data-folder-lock.ts'
+import { isAlive } from './data-folder.ts'
 import { runTool } from './guarded-process.ts'
 import { spawnSync } from 'node:child_process'
 
