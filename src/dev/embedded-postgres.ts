@@ -6,8 +6,10 @@ import {
   type InstalledPostgres,
   providePostgresCluster,
   providePostgresUser,
+  findInstalledPostgres,
+  findPostgresHome,
+  findPostgresPrograms,
 } from './postgres-cluster.ts'
-import { findInstalledPostgres, findPostgresHome, findPostgresPrograms } from './postgres-home.ts'
 
 /** Where PostgreSQL keeps its data and how it is started. */
 export type EmbeddedPostgresOptions = {

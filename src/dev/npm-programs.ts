@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { publishFolder, isExecutable } from './provision.ts'
 import { runTool } from './guarded-process.ts'
-import type { InstalledPostgres } from './postgres-cluster.ts'
-import { platformPackage } from './postgres-home.ts'
+import { type InstalledPostgres, platformPackage } from './postgres-cluster.ts'
 
 /** A program inside an npm package, such as `{ name: '@x/y', version: '1.2.3', program: 'bin/y' }`. */
 export type NpmProgram = {
