@@ -3,14 +3,20 @@ import { fileURLToPath } from 'node:url'
 import { builtInCatalogue } from '../catalogue/built-in-catalogue.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import { routes } from '../http/routes/index.ts'
-import { failureCodeList, logEventList, problemList, settingList } from './document-lists.ts'
 import { changedLines, openApiSnapshot } from './openapi-snapshot.ts'
+import { SETTINGS } from '../config/settings.ts'
+import { FAILURE_TEXTS } from '../domain/attempt-outcome.ts'
+import { PROBLEMS } from '../domain/problems.ts'
+import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /**
  * `npm run check:docs`: the generated parts of the documents must match the code. Names the lines that do not;
  * `-- --write` brings them up to date.
  */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Of a line in the lists. */
+const MAX_COLUMNS = 120
 
 /**
  * A part of a document, between `<!-- name:start -->` and `<!-- name:end -->`, that is generated from the code. Without a
@@ -58,3 +64,65 @@ for (const { file, name, render } of GENERATED_PARTS) {
   process.exitCode = 1
 }
 if (process.exitCode === undefined) process.stdout.write('The generated parts of docs match the code.\n')
+
+function settingList(): string {
+  return listOf(
+    Object.values(SETTINGS).map(
+      ({ variable, fallback, description }) =>
+        `${code(variable)} (${defaultInWords(fallback)}): ${description}`,
+    ),
+  )
+}
+
+function defaultInWords(fallback: string | undefined): string {
+  if (fallback === undefined) return 'required'
+  return fallback === '' ? 'empty' : code(fallback)
+}
+
+/** By status. */
+function problemList(): string {
+  const statuses = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))]
+  return statuses
+    .map((status) => {
+      const problems = Object.entries(PROBLEMS).filter(([, problem]) => problem.status === status)
+      const items = problems.map(([name, { cause, cure }]) => `${code(name)}: ${cause} **Cure:** ${cure}`)
+      return `#### ${String(status)}\n\n${listOf(items)}`
+    })
+    .join('\n')
+}
+
+function failureCodeList(): string {
+  return listOf(
+    Object.entries(FAILURE_TEXTS).map(
+      ([name, { cause, cure }]) => `${code(name)}: ${cause} **Cure:** ${cure}`,
+    ),
+  )
+}
+
+/** The level is shown where it is not `warn`. */
+function logEventList(): string {
+  return listOf(
+    Object.entries(LOG_EVENTS).map(
+      ([name, [level, text]]) => `${code(name)}${level === 'warn' ? '' : ` (${level})`}: ${text}`,
+    ),
+  )
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}
+
+/** A Markdown list with an item for each text. */
+function listOf(texts: string[]): string {
+  return texts.map(listItem).join('')
+}
+
+function listItem(text: string): string {
+  const lines = ['-']
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`
+    if (longer.length > MAX_COLUMNS) lines.push(`  ${word}`)
+    else lines[lines.length - 1] = longer
+  }
+  return `${lines.join('\n')}\n`
+}
