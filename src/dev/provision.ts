@@ -1,6 +1,19 @@
-import { accessSync, constants, statSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  statSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  chmodSync,
+  readdirSync,
+} from 'node:fs'
 import { delimiter, join, basename, dirname, resolve } from 'node:path'
 import { homedir } from 'node:os'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { runTool, withProgress, type RunTool } from './guarded-process.ts'
 
 /** What came of one way: the path, or why there is none. `isFinal` forbids going on to the next way. */
 type WayOutcome = { path: string } | { why: string; isFinal?: boolean }
@@ -124,4 +137,114 @@ export async function publishFolder(
   } finally {
     rmSync(draft, { recursive: true, force: true })
   }
+}
+
+// An older Go cannot read the go.mod of what is built; from here on it fetches the Go that the module names.
+const OLDEST_GO_MINOR = 21
+const VERSION_TIMEOUT_MS = 20_000
+
+export type GoBuild = {
+  /** As progress names it, and how long it takes. */
+  what: string
+  takes: string
+  /** The folder of the cache that will have the executable. */
+  folder: string
+  executable: string
+  /** Of `go install`: flags, and the package. */
+  args: string[]
+  timeoutMs: number
+  print: (line: string) => void
+  env?: NodeJS.ProcessEnv
+  run?: RunTool
+  /** Returns the folder of the module to build in, which it may make in the draft folder. */
+  prepare?: (draftFolder: string, runGo: (args: string[], cwd: string) => Promise<string>) => Promise<string>
+}
+
+/** Builds a program into the cache, with progress. Answers the path of its executable, or why no Go serves. */
+export async function buildWithGo(build: GoBuild): ReturnType<Way['attempt']> {
+  const { what, folder, executable, args, timeoutMs, print, env = process.env, run = runTool } = build
+  const command = findOnPath('go', env)
+  if (command === null) return { why: 'no `go` on PATH' }
+  const version = await run({ command, args: ['version'], env, timeoutMs: VERSION_TIMEOUT_MS })
+  const minor = Number(/go1\.(\d+)/.exec(version)?.[1] ?? OLDEST_GO_MINOR)
+  if (minor < OLDEST_GO_MINOR)
+    return { why: `needs Go 1.${OLDEST_GO_MINOR} or newer, found ${version.trim()}` }
+
+  print(`Building ${what} with Go (once, ${build.takes}) …`)
+  let compiled = 0
+  const onLine = (line: string): void => {
+    // -v prints one line per compiled package; go's own remarks are about downloads.
+    if (!line.startsWith('go: ')) compiled += 1
+  }
+  const describe = (seconds: number): string =>
+    `Building ${what}: ${compiled} packages compiled after ${seconds} s …`
+  const path = await publishFolder(folder, executable, async (draft) => {
+    const tool = { command, env: { ...env, GOBIN: draft }, timeoutMs }
+    await withProgress(print, describe, async () => {
+      const cwd = await build.prepare?.(draft, (goArgs, module) =>
+        run({ ...tool, args: goArgs, cwd: module }),
+      )
+      await run({ ...tool, args: ['install', '-v', ...args], cwd: cwd ?? dirname(folder), onLine })
+    })
+  })
+  return { path }
+}
+
+/** The two servers that the SDK can download. */
+export type SdkServer = 'cli' | 'test-server'
+
+const downloader = fileURLToPath(new URL('./sdk-download.mjs', import.meta.url))
+const { version: sdkVersion } = createRequire(import.meta.url)('@temporalio/testing/package.json') as {
+  version: string
+}
+
+// For 60 MB over a slow connection. A closed network refuses within milliseconds.
+const DOWNLOAD_TIMEOUT_MS = 300_000
+
+const executableNames = { cli: 'temporal', 'test-server': 'temporal-test-server' }
+
+/** Returns the path of the SDK's download; each version of the SDK has its own. */
+export function sdkDownloadPath(server: SdkServer, cacheDir: string): string {
+  return join(folderOf(server, cacheDir), executableNames[server])
+}
+
+/** The server that the SDK downloads by itself, fetched once and cached. */
+export function downloadedBySdk(
+  server: SdkServer,
+  { cacheDir, print, run }: { cacheDir: string; print: (line: string) => void; run: RunTool },
+): Way {
+  const what = server === 'cli' ? 'the Temporal server' : 'the time-skipping test server'
+  return {
+    name: "the Temporal SDK's download",
+    attempt: async () => {
+      print(`Downloading ${what} (once, about half a minute) …`)
+      const executable = executableNames[server]
+      const path = await publishFolder(folderOf(server, cacheDir), executable, async (draft) => {
+        const args = [downloader, server, draft]
+        const describe = (seconds: number): string =>
+          `Downloading ${what}: ${megabytesIn(draft)} MB after ${seconds} s …`
+        await withProgress(print, describe, () =>
+          run({ command: process.execPath, args, timeoutMs: DOWNLOAD_TIMEOUT_MS }),
+        )
+        // The SDK gives the file a name with its own version in it.
+        const [downloaded] = readdirSync(draft)
+        if (downloaded === undefined) throw new Error('it left no file')
+        renameSync(join(draft, downloaded), join(draft, executable))
+        chmodSync(join(draft, executable), 0o755)
+      })
+      return { path }
+    },
+  }
+}
+
+function folderOf(server: SdkServer, cacheDir: string): string {
+  return join(cacheDir, `temporal-${server}-sdk-${sdkVersion}`)
+}
+
+function megabytesIn(folder: string): number {
+  const sizes = readdirSync(folder).map((file) => {
+    // The file is renamed when it is complete: it may be gone by now.
+    return statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0
+  })
+  return Math.round(sizes.reduce((sum, bytes) => sum + bytes, 0) / 1_000_000)
 }

@@ -1,8 +1,15 @@
 import { join } from 'node:path'
-import { buildWithGo } from './go-build.ts'
-import { findOnPath, foundInCache, namedByEnvironment, provision, type Way } from './provision.ts'
+import {
+  buildWithGo,
+  findOnPath,
+  foundInCache,
+  namedByEnvironment,
+  provision,
+  type Way,
+  downloadedBySdk,
+  sdkDownloadPath,
+} from './provision.ts'
 import { type RunTool, runTool } from './guarded-process.ts'
-import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 
 /** The inputs of the search for a program. */
 export type ProvideOptions = {

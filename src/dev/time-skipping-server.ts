@@ -8,9 +8,10 @@ import {
   namedByEnvironment,
   provision,
   type Way,
+  downloadedBySdk,
+  sdkDownloadPath,
 } from './provision.ts'
 import { runTool, withProgress } from './guarded-process.ts'
-import { downloadedBySdk, sdkDownloadPath } from './sdk-download.ts'
 import type { ProvideOptions } from './temporal-cli.ts'
 
 const SERVER_VERSION = '1.38.0'

@@ -1,6 +1,11 @@
 import { join } from 'node:path'
-import { buildWithGo } from '../../../src/dev/go-build.ts'
-import { defaultCacheDir, foundInCache, namedByEnvironment, provision } from '../../../src/dev/provision.ts'
+import {
+  buildWithGo,
+  defaultCacheDir,
+  foundInCache,
+  namedByEnvironment,
+  provision,
+} from '../../../src/dev/provision.ts'
 
 /** As in docker-compose.yml. */
 const SERVER_VERSION = '1.31.2'
