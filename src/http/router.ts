@@ -22,7 +22,7 @@ import {
   sessionCookieFor,
 } from './auth/session-cookie.ts'
 import { requireOwnHost } from './middleware/requested-host.ts'
-import { wantsNdjson } from './export-rows.ts'
+import { wantsNdjson } from './list-route.ts'
 import { answer, type RequestState } from './answer.ts'
 import type { Route, RouteRequest } from './route.ts'
 import { bodyCheck, parseIdempotencyKey, parseTraceparent, queryCheck } from './validation/check-request.ts'

@@ -11,8 +11,7 @@ import {
   presentDeliveryRequest,
   presentDeliveryStats,
 } from '../presenters/delivery.ts'
-import { streamText } from '../export-rows.ts'
-import { listRoute } from '../list-route.ts'
+import { streamText, listRoute } from '../list-route.ts'
 import { param, typedRoute, type Route } from '../route.ts'
 import { DeliveryDetailSchema, DeliveryRequestSchema } from '../schemas/delivery-detail.ts'
 import {
