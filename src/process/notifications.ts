@@ -1,10 +1,9 @@
 import type { Config } from '../config/load.ts'
 import type { Logger } from '../observability/logger.ts'
-import { createSendLimiter } from '../incidents/notifications/send-limiter.ts'
+import { createSendLimiter, type Channels } from '../incidents/notifications/send-due.ts'
 import { createMailer } from '../incidents/notifications/mailer.ts'
 import { composeMail, composePush } from '../incidents/notifications/mail-text.ts'
 import { createPusher } from '../incidents/notifications/push.ts'
-import type { Channels } from '../incidents/notifications/send-due.ts'
 import type { HttpClient } from '../outbound/http-client.ts'
 
 export type Notifications = {

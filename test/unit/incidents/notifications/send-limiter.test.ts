@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createSendLimiter } from '../../../../src/incidents/notifications/send-limiter.ts'
+import { createSendLimiter } from '../../../../src/incidents/notifications/send-due.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 describe('createSendLimiter', () => {
