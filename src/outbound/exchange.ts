@@ -1,5 +1,4 @@
-import { openConnection, type Connection } from './connection.ts'
-import type { ConnectionPool } from './connection-pool.ts'
+import { openConnection, type Connection, type ConnectionPool } from './connection-pool.ts'
 import type { Connect, OnPhase } from './pinned-connector.ts'
 import { OutboundError } from './failure-code.ts'
 import { USER_AGENT } from './signed-headers.ts'

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
 import { expect } from 'chai'
-import { openConnection, type Connection } from '../../../src/outbound/connection.ts'
-import { createConnectionPool } from '../../../src/outbound/connection-pool.ts'
+import {
+  openConnection,
+  type Connection,
+  createConnectionPool,
+} from '../../../src/outbound/connection-pool.ts'
 import { OutboundError } from '../../../src/outbound/failure-code.ts'
 import { answerAndHang, NO_REST, OK, startReceiver, type Receiver } from './receivers.ts'
 
