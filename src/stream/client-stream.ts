@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import type { EventPage, StreamedEvent, StreamPosition } from '../db/queries/event-stream.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
-import type { Feed } from './feed.ts'
-import { eventFrame, gapFrame, positionFrame, retryFrame } from './sse-frames.ts'
+import { type Feed, eventFrame, gapFrame, positionFrame, retryFrame } from './feed.ts'
 
 /**
  * `position`: later events are sent. `lastEventId`: as the client sent it. `isGap`: what it stands for is not known (any
