@@ -1,6 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm'
-import { ApiKey } from './api-key.ts'
-import { Member } from './organisation.ts'
+import { ApiKey, Member } from './organisation.ts'
 
 /**
  * A signed-in browser. Signed in with an API key, it acts as that key while the key is valid and has the same value.

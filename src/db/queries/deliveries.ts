@@ -1,8 +1,7 @@
 // Hand-written: a delivery is read with its event, its webhook and its attempts.
 import type { DeliveryState } from '../../domain/delivery-state.ts'
 import { sql, type Db } from '../connection/db.ts'
-import type { Attempt } from '../entities/attempt.ts'
-import type { Delivery } from '../entities/delivery.ts'
+import type { Attempt, Delivery } from '../entities/delivery.ts'
 import type { Event } from '../entities/event.ts'
 
 /** The payload of an event; where it is erased, since when and by whom. */

@@ -2,7 +2,7 @@
 import type { DataSource, EntityManager } from 'typeorm'
 import { ProblemError } from '../../problem-error.ts'
 import { sql, type Db } from '../connection/db.ts'
-import type { IdempotencyKey } from '../entities/idempotency-key.ts'
+import type { IdempotencyKey } from '../entities/event.ts'
 
 /** One request that must take effect once: whose it is, what it does, its key, and a digest of its body. */
 export type IdempotentRequest = Omit<IdempotencyKey, 'response' | 'createdAt'>

@@ -1,9 +1,8 @@
 // Repositories, but for the upserts, which are hand-written: each returns what its row was before (a subquery of RETURNING reads the statement's
 // snapshot), or writes only while nothing was revoked.
-import { ApiKey } from '../entities/api-key.ts'
+import { ApiKey, Member, Organisation, OrganisationErasure } from '../entities/organisation.ts'
 import { In, MoreThan } from 'typeorm'
 import { pageOf, sql, type Db, type Page } from '../connection/db.ts'
-import { Member, Organisation, OrganisationErasure } from '../entities/organisation.ts'
 
 /** What a row was before a statement; null where the statement created it. */
 type Before<T> = { before: T | null }

@@ -1,7 +1,7 @@
 // Hand-written: statistics over five tables, each part read from an index made for it.
 import type { StatusInputs } from '../../domain/webhook-status.ts'
 import { sql, type Db } from '../connection/db.ts'
-import type { Attempt } from '../entities/attempt.ts'
+import type { Attempt } from '../entities/delivery.ts'
 import { WAITING_FIRST_ATTEMPTS, type WaitingFirstAttempts } from './backlog.ts'
 import type { WebhookRow } from './webhooks.ts'
 

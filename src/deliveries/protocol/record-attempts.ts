@@ -1,5 +1,5 @@
 import type { Db } from '../../db/connection/db.ts'
-import type { Attempt } from '../../db/entities/attempt.ts'
+import type { Attempt } from '../../db/entities/delivery.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
 
