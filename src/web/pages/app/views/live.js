@@ -2,7 +2,6 @@ import { html, nothing } from '../lib/html.js'
 import { followEvents } from '../lib/follow-events.js'
 import { addressed, deliveriesLink, given, keepInAddress, placeLink } from '../lib/links.js'
 import { poll } from '../lib/poll.js'
-import { createTail, TAIL_SIZE } from '../lib/tail.js'
 import { plural } from '../lib/times.js'
 import { keyField } from '../parts/filter-fields.js'
 import { CRUMBS, loading, renderHeading } from '../parts/listing.js'
@@ -12,7 +11,7 @@ import { stateField } from './delivery-filter.js'
 import { createDeliveryTable } from './delivery-table.js'
 import { createSidePanel } from './side-panel.js'
 
-/** @import { App, Template, View } from '../types.d.ts' */
+/** @import { App, Delivery, Template, View } from '../types.d.ts' */
 /** @import { Connection } from '../lib/follow-events.js' */
 
 /** Read so often without an event too: retries, test events and events of other keys are not in the stream. */
@@ -154,5 +153,61 @@ export function createLiveView(app) {
     render: () =>
       html`${CRUMBS} ${renderHeading('Live deliveries', 'Of all webhooks, newest first, as they come.')}
       ${live.render()}`,
+  }
+}
+
+/** The newest deliveries that fit are shown, and no others are kept. */
+const TAIL_SIZE = 50
+
+/** What comes during a pause is counted up to here. */
+const MAX_COUNTED = 1_000
+
+/**
+ * The newest deliveries as they were last read, or as they were when the tail was paused. `missedAt`: when more had come
+ * between two readings than one of them gives.
+ */
+function createTail() {
+  /** @type {Delivery[] | null} */
+  let latest = null
+  /** @type {{ at: number, rows: Delivery[], after: string, arrived: Set<string>, isMore: boolean } | null} */
+  let pause = null
+  /** @type {number | null} */
+  let missedAt = null
+  /** Ids are given in the order of time. */
+  let newestId = ''
+
+  return {
+    get rows() {
+      return pause?.rows ?? latest
+    },
+    get missedAt() {
+      return missedAt
+    },
+    /** Null where it is not paused. `isMore`: more came than were counted. */
+    get pause() {
+      return pause === null ? null : { at: pause.at, arrived: pause.arrived.size, isMore: pause.isMore }
+    },
+    /** @param {Delivery[]} read newest first */
+    take(read) {
+      const isOverrun = newestId !== '' && read.length === TAIL_SIZE && (read.at(-1)?.id ?? '') > newestId
+      if (isOverrun) missedAt = Date.now()
+      latest = read
+      const [newest = { id: '' }] = read
+      if (newest.id > newestId) newestId = newest.id
+      if (pause === null) return
+      const { after, arrived } = pause
+      for (const { id } of read) if (id > after && arrived.size < MAX_COUNTED) arrived.add(id)
+      if (isOverrun || arrived.size === MAX_COUNTED) pause.isMore = true
+    },
+    /** Begins anew, with another filter. */
+    clear() {
+      ;[latest, pause, missedAt, newestId] = [null, null, null, '']
+    },
+    togglePause() {
+      pause =
+        pause === null
+          ? { at: Date.now(), rows: latest ?? [], after: newestId, arrived: new Set(), isMore: false }
+          : null
+    },
   }
 }
