@@ -7,18 +7,26 @@ import {
   proxyActivities,
   setHandler,
   workflowInfo,
+  setCurrentDetails,
+  upsertSearchAttributes,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
-import { indexState, isIndexedAsWaiting, showDelivery } from './delivery-details.ts'
 import { firstSnapshot, runDelivery } from './delivery-loop.ts'
 import type {
   DeliverEventInput,
   DeliverEventResult,
   DeliverySnapshot,
+  RecordedAttempt,
 } from '../src/domain/workflow-inputs.ts'
-import { attemptQueue, type AttemptOutcome, type AttemptRequest } from '../src/domain/attempt-outcome.ts'
+import {
+  attemptQueue,
+  type AttemptOutcome,
+  type AttemptRequest,
+  describeOutcome,
+} from '../src/domain/attempt-outcome.ts'
 import { attemptName } from '../src/domain/retry-schedule.ts'
 import { ACTIVITY_OPTIONS, ignoreCancellation } from './run-to-end.ts'
+import type { DeliveryState } from '../src/domain/delivery-state.ts'
 
 const activities = proxyActivities<Activities>(ACTIVITY_OPTIONS)
 
@@ -92,4 +100,65 @@ async function requestRetry({ organisationId, webhookId, deliveryId }: DeliverEv
     { ...ACTIVITY_OPTIONS, summary: 'record a retry requested by signal' },
     [{ organisationId, webhookId, deliveryId }],
   )
+}
+
+/**
+ * Sets the current details in the Temporal UI: the last outcome and the next attempt, and a first attempt that was
+ * `recorded` before the workflow began. Adds no event to the history.
+ */
+function showDelivery(snapshot: DeliverySnapshot, recorded?: RecordedAttempt): void {
+  const next = snapshot.nextAttemptAtMs === null ? 'none' : new Date(snapshot.nextAttemptAtMs).toISOString()
+  const lines = [
+    '| | |',
+    '|---|---|',
+    `| Now | ${describeState(snapshot)} |`,
+    `| Attempts made | ${snapshot.attempts} |`,
+    `| Last outcome | ${snapshot.lastOutcome ?? 'none yet'} |`,
+    `| Next attempt | ${next} |`,
+    ...(recorded === undefined ? [] : [`| First attempt | ${describeFirstAttempt(recorded)} |`]),
+  ]
+  setCurrentDetails(lines.join('\n'))
+}
+
+/**
+ * Sets the search attribute `DeliveryState`. Called at the first wait, and at the end of a delivery that has waited, so
+ * that a delivery that succeeds at once costs no event more.
+ */
+function indexState(state: DeliveryState): void {
+  upsertSearchAttributes({ DeliveryState: [state] })
+}
+
+/** True when `DeliveryState` is `waiting` already. */
+function isIndexedAsWaiting(): boolean {
+  const attributes = workflowInfo().typedSearchAttributes.getAll()
+  return attributes.some(({ key, value }) => key.name === 'DeliveryState' && value === 'waiting')
+}
+
+/** Returns who made the first attempt, when, and with which answer. */
+function describeFirstAttempt({
+  state,
+  atMs,
+  failureCode = null,
+  statusCode = null,
+}: RecordedAttempt): string {
+  const at = atMs === undefined ? '' : ` at ${new Date(atMs).toISOString()}`
+  const answer = describeOutcome({ state, failureCode, statusCode })
+  return `made inline by a Posthorn process${at}, before this workflow began: ${answer}`
+}
+
+function describeState(snapshot: DeliverySnapshot): string {
+  switch (snapshot.state) {
+    case 'pending':
+      return 'about to make the first attempt'
+    case 'in_progress':
+      return `making ${attemptName(snapshot.attempts + 1)}`
+    case 'waiting':
+      return `waiting for ${attemptName(snapshot.attempts + 1)}`
+    case 'completed':
+      return 'completed: the endpoint confirmed'
+    case 'failed':
+      return 'permanently failed: no attempt is left on the schedule'
+    case 'stopped':
+      return 'stopped: its webhook was disabled, deleted or unsubscribed, a user discarded it, or it was a test event that failed'
+  }
 }
