@@ -1,6 +1,113 @@
 import { parseArgs } from 'node:util'
-import type { Arguments, Command } from './command.ts'
-import { describeUnknown } from './find-command.ts'
+import { type Arguments, type Command, type CommandGroup, UsageError } from './command.ts'
+import { commandHelp, programHelp } from './help.ts'
+
+/** What was typed after `posthorn` asks for. */
+export type Wanted =
+  | { kind: 'version' }
+  | { kind: 'help'; text: string }
+  | { kind: 'run'; command: Command; args: readonly string[] }
+
+type Entry = Command | CommandGroup
+
+const OPTIONS = ['--help', '--version']
+
+/** Finds the command that was typed. Throws UsageError for one that does not exist, naming the nearest. */
+export function findCommand(commands: readonly Entry[], argv: readonly string[]): Wanted {
+  const [first = '', ...rest] = argv
+  if (first === '--version' || first === '-v') return { kind: 'version' }
+  const asksForHelp = first === 'help' || first === '--help' || first === '-h'
+  const [typed = '', ...args] = asksForHelp ? rest : argv
+  if (typed === '' || (asksForHelp && typed.startsWith('-')))
+    return { kind: 'help', text: programHelp(commands) }
+  const found = findEntry(commands, typed)
+  const [second = '', ...others] = args
+  const hasVerb = 'commands' in found && second !== '' && !second.startsWith('-')
+  const entry = hasVerb ? findVerb(found, second) : found
+  if (asksForHelp || args.includes('--help') || args.includes('-h'))
+    return { kind: 'help', text: commandHelp(entry) }
+  if ('commands' in entry)
+    throw new UsageError(entry.name, [`it takes one of ${verbsOf(entry).join(', ')} first`])
+  return { kind: 'run', command: entry, args: hasVerb ? others : args }
+}
+
+function findEntry(commands: readonly Entry[], typed: string): Entry {
+  const entry = commands.find(({ name }) => name === typed)
+  if (entry !== undefined) return entry
+  const isOption = typed.startsWith('-')
+  const known = isOption ? OPTIONS : commands.map(({ name }) => name)
+  const what = isOption ? 'an option' : 'a command'
+  throw new UsageError('', [describeUnknown(typed, { place: 'the first word', what, known })])
+}
+
+function findVerb(group: CommandGroup, typed: string): Command {
+  const command = group.commands.find(({ name }) => name === `${group.name} ${typed}`)
+  if (command !== undefined) return command
+  const known = verbsOf(group)
+  throw new UsageError(group.name, [
+    describeUnknown(typed, { place: 'the first word after it', what: `one of ${known.join(', ')}`, known }),
+  ])
+}
+
+function verbsOf({ name, commands }: CommandGroup): string[] {
+  return commands.map((command) => command.name.slice(name.length + 1))
+}
+
+/** A word with more wrong letters than this share of it means something else. */
+const MAX_WRONG_SHARE = 0.4
+
+/** Returns the known word that `word` is most likely meant to be, or null where none is near. */
+export function findNearest(word: string, known: readonly string[]): string | null {
+  const typed = word.toLowerCase()
+  const [nearest] = known
+    .map((name) => ({ name, distance: isStart(typed, name) ? 1 : editDistance(typed, name) }))
+    .filter(({ name, distance }) => distance <= Math.max(typed.length, name.length) * MAX_WRONG_SHARE)
+    .sort((one, other) => one.distance - other.distance)
+  return nearest?.name ?? null
+}
+
+function isStart(typed: string, name: string): boolean {
+  return typed.length >= 3 && name.startsWith(typed)
+}
+
+/** Counts the letters to insert, delete, replace or swap with their neighbour (optimal string alignment). */
+function editDistance(one: string, other: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: other.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= other.length; column++) {
+      const isSame = one[row - 1] === other[column - 1]
+      const isSwapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
+      current.push(
+        Math.min(
+          (last[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+          isSwapped ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
+        ),
+      )
+    }
+    ;[beforeLast, last] = [last, current]
+  }
+  return last[other.length] ?? 0
+}
+
+/** A longer word might be an API key, which has 32 characters at least. */
+const NAMEABLE = /^-{0,2}[A-Za-z][\w-]{0,23}$/
+
+/**
+ * Describes a word that is not known as `what`, such as "a command", with the nearest one that is. `place` is said
+ * instead of a word that might be a secret or could write to the terminal what it likes.
+ */
+function describeUnknown(
+  word: string,
+  { place, what, known }: { place: string; what: string; known: readonly string[] },
+): string {
+  if (!NAMEABLE.test(word)) return `${place} is not ${what}`
+  const nearest = findNearest(word, known)
+  return nearest === null ? `${word} is not ${what}` : `${word} is not ${what}; did you mean ${nearest}?`
+}
 
 /** Reads what follows a command, unparsed, and what is wrong with how it was given. No value is repeated there. */
 export function readArguments(

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Command } from '../../../src/cli/command-line/command.ts'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
-import { findCommand, findNearest } from '../../../src/cli/command-line/find-command.ts'
+import { findCommand, findNearest } from '../../../src/cli/command-line/read-arguments.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
 
 const KNOWN = ['--organisation', '--member', '--name', '--json', '--forward-to', '--help']
