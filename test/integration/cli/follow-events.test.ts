@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { RefusedError } from '../../../src/cli/listen/api-request.ts'
-import { followEvents } from '../../../src/cli/listen/follow-events.ts'
+import { RefusedError, followEvents } from '../../../src/cli/listen/follow-events.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const ID = (number: number) => `01976f3e-8c1d-7a52-9b40-00000000000${number}`
