@@ -14,8 +14,12 @@ import {
 import { startEmbeddedPostgres } from '../dev/embedded-postgres.ts'
 import { startMailbox } from '../dev/mailbox.ts'
 import { mailboxPage } from '../dev/mailbox-page.ts'
-import { provideTemporalCli, readTemporalCliVersion, type TemporalCli } from '../dev/temporal-cli.ts'
-import { startTemporalDevServer } from '../dev/temporal-dev-server.ts'
+import {
+  provideTemporalCli,
+  readTemporalCliVersion,
+  type TemporalCli,
+  startTemporalDevServer,
+} from '../dev/temporal-dev-server.ts'
 import { welcome, type ShownKey } from '../dev/welcome.ts'
 import { ProblemError } from '../problem-error.ts'
 import { assertPortFree } from '../free-port.ts'

@@ -12,7 +12,7 @@ import {
   sdkDownloadPath,
 } from './provision.ts'
 import { runTool, withProgress } from './guarded-process.ts'
-import type { ProvideOptions } from './temporal-cli.ts'
+import type { ProvideOptions } from './temporal-dev-server.ts'
 
 const SERVER_VERSION = '1.38.0'
 const OLDEST_JAVA = 17

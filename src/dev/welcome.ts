@@ -2,7 +2,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { mayReadPayload, type Grants } from '../domain/permissions.ts'
 import { MAILBOX_PATH } from './mailbox-page.ts'
 import { quoteForShell } from './development-environment.ts'
-import type { TemporalCli } from './temporal-cli.ts'
+import type { TemporalCli } from './temporal-dev-server.ts'
 
 /** The key of the commands, and what its member may do. `apiKey`: null where only its hash is known. */
 export type ShownKey = { organisationId: string; apiKey: string | null; grants: Grants }

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { defaultCacheDir } from '../../../src/dev/provision.ts'
-import { provideTemporalCli } from '../../../src/dev/temporal-cli.ts'
-import { startTemporalDevServer } from '../../../src/dev/temporal-dev-server.ts'
+import { provideTemporalCli, startTemporalDevServer } from '../../../src/dev/temporal-dev-server.ts'
 import { cpuOfProcess } from '../measure/processes.ts'
 import type { BenchOptions } from '../scenario.ts'
 import { createPostgresEngines } from './postgres-engines.ts'

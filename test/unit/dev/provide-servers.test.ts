@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import type { RunTool, Tool } from '../../../src/dev/guarded-process.ts'
-import { provideTemporalCli } from '../../../src/dev/temporal-cli.ts'
+import { provideTemporalCli } from '../../../src/dev/temporal-dev-server.ts'
 import { provideTimeSkippingServer } from '../../../src/dev/time-skipping-server.ts'
 
 let folder: string
