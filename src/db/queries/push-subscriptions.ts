@@ -1,8 +1,7 @@
 // Hand-written where the API key behind a subscription decides whether it counts.
 import { Not } from 'typeorm'
 import { sql, type Db, returning } from '../connection/db.ts'
-import { Member } from '../entities/organisation.ts'
-import { PushSubscription } from '../entities/push-subscription.ts'
+import { Member, PushSubscription } from '../entities/organisation.ts'
 import { IS_IN_FORCE } from './api-keys.ts'
 
 const SHOWN = { id: true, endpoint: true, createdAt: true } as const
