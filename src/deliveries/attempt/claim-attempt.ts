@@ -9,9 +9,6 @@ import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webh
 import type { Metrics } from '../../observability/metrics.ts'
 import { stopUnwanted } from '../protocol/change-deliveries.ts'
 
-/** A claimed row, and when the statement that claimed it was sent, on `performance.now()`. */
-export type Claimed = { claim: Claim; claimedAtMs: number }
-
 /** Interval at which a run tries to claim a row that another run has: most are released before the lease ends. */
 const CLAIM_INTERVAL_MS = 250
 
@@ -21,7 +18,7 @@ const CLAIM_INTERVAL_MS = 250
  */
 export const MAX_CLAIM_AGE_MS = 1_000
 
-export function isFresh({ claimedAtMs }: Pick<Claimed, 'claimedAtMs'>, nowMs = performance.now()): boolean {
+export function isFresh({ claimedAtMs }: Pick<Claim, 'claimedAtMs'>, nowMs = performance.now()): boolean {
   return nowMs - claimedAtMs < MAX_CLAIM_AGE_MS
 }
 
@@ -35,7 +32,7 @@ export async function claimAttempt(
   request: AttemptRequest,
   { leaseMs, isWorkflow }: { leaseMs: number; isWorkflow: boolean },
   signal: AbortSignal,
-): Promise<Claimed | AttemptOutcome> {
+): Promise<Claim | AttemptOutcome> {
   const { dataSource } = dependencies
   const { organisationId, deliveryId, number } = request
   const waitUntilMs = performance.now() + leaseMs
@@ -43,15 +40,14 @@ export async function claimAttempt(
     signal.throwIfAborted()
     const owner = randomUUID()
     const run = { organisationId, deliveryId, number, owner, isWorkflow }
-    let claimedAtMs = NaN
     let isRepeated = false
     const [claim = null] = await retryWhileUnavailable(async () => {
       // The answer to the first try may have been lost.
       if (isRepeated) await releaseRuns(dataSource, [{ deliveryId, owner, hasPosted: false }])
       isRepeated = true
-      return claimAttempts(dataSource, [run], leaseMs, () => (claimedAtMs = performance.now()))
+      return claimAttempts(dataSource, [run], leaseMs)
     }, signal)
-    if (claim !== null) return { claim, claimedAtMs }
+    if (claim !== null) return claim
     const status = await retryWhileUnavailable(() => findDeliveryStatus(dataSource, request), signal)
     if (status !== null && isUnwanted(status)) {
       await retryWhileUnavailable(() => stopRefused(dependencies, request), signal)

@@ -5,7 +5,7 @@ import { signalIncident } from '../../incidents/evaluate-notifications.ts'
 import { StoppingError } from '../../shutdown.ts'
 import { settlesWithin, type Pace } from '../../timers.ts'
 import { claimLeaseMs, releaseRuns, type Claim } from '../protocol/claim.ts'
-import { claimAttempt, isFresh, type Claimed } from './claim-attempt.ts'
+import { claimAttempt, isFresh } from './claim-attempt.ts'
 import type { Slot } from './endpoint.ts'
 import type { Deferral, Endpoints } from './endpoint-concurrency.ts'
 import { createLeaseRenewal, type RenewLease } from './unrecorded-outcomes.ts'
@@ -48,11 +48,8 @@ export type OnAttempt = (event: AttemptEvent) => void
  */
 export type AttemptSignals = { cancelled: AbortSignal; shutDown: AbortSignal }
 
-/**
- * An attempt that is made without a workflow, in `slot`. `claim`: the row as it was claimed by a statement that was sent
- * at `claimedAtMs`, on `performance.now()`.
- */
-type InlineAttempt = { claim: Claim; claimedAtMs: number; slot: Slot }
+/** An attempt that is made without a workflow, in `slot`, and has its row already. */
+type InlineAttempt = { claim: Claim; slot: Slot }
 
 /** Makes one attempt. `inline` is null for the attempts of workflows. */
 export type MakeAttempt = (
@@ -133,15 +130,14 @@ async function claimSendRecord(
   const { clock, endpoints, renewLease } = dependencies
   const { webhookId, deliveryId } = request
   const lease = { leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs), isWorkflow: inline === null }
-  let given: Claimed | null = inline
+  let given = inline?.claim ?? null
   // Repeats an attempt that has no outcome, or whose failure does not count since another run took the row. Each time it
   // is a run of its own, and counted.
   for (;;) {
-    const claimed = given ?? (await claimAttempt(dependencies, request, lease, signals.cancelled))
+    const claim = given ?? (await claimAttempt(dependencies, request, lease, signals.cancelled))
     given = null
-    if (!('claim' in claimed)) return claimed
-    const { claim } = claimed
-    if (!isFresh(claimed)) {
+    if (!('owner' in claim)) return claim
+    if (!isFresh(claim)) {
       await release(dependencies, deliveryId, claim, false)
       continue
     }

@@ -32,8 +32,8 @@ export function createDeliveryRows(dependencies: StopDependencies & { leaseMs: n
      * Claims deliveries in one statement. Returns null for each that was not: it is not due, another run has it, or its
      * webhook does not take it; then it is stopped.
      */
-    claim: async (runs: readonly Run[], onSent?: () => void): Promise<(Claim | null)[]> => {
-      const claims = await claimAttempts(dataSource, runs, leaseMs, onSent)
+    claim: async (runs: readonly Run[]): Promise<(Claim | null)[]> => {
+      const claims = await claimAttempts(dataSource, runs, leaseMs)
       const refused = runs.filter((_, index) => claims[index] === null).map(({ deliveryId }) => deliveryId)
       // Not awaited: what was claimed has to begin within a second. What fails is refused again by the next pass.
       if (refused.length > 0) stopAllRefused(refused).catch(() => undefined)

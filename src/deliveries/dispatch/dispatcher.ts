@@ -143,17 +143,16 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const claimed = new Set<string>()
     if (isStopping) return claimed
     const { fitting, settle } = reservations.forClaims(deliveries)
-    let claimedAtMs = timers.nowMs()
     const runs = fitting.map(({ organisationId, deliveryId, attempts }) => {
       return { organisationId, deliveryId, number: attempts + 1, owner: randomUUID(), isWorkflow: false }
     })
     try {
-      const claims = fitting.length === 0 ? [] : await rows.claim(runs, () => (claimedAtMs = timers.nowMs()))
+      const claims = fitting.length === 0 ? [] : await rows.claim(runs)
       for (const [index, delivery] of fitting.entries()) {
         const granted = claims[index] ?? null
         if (granted === null) continue
         claimed.add(delivery.deliveryId)
-        inline.add({ ...delivery, claim: granted, claimedAtMs })
+        inline.add({ ...delivery, claim: granted })
       }
     } catch (error) {
       logger.warn({ event: 'dispatcher.database_failed', what: 'claim', err: error })

@@ -12,8 +12,8 @@ import type { Claim } from '../protocol/claim.ts'
 import { createRate } from './backpressure.ts'
 import type { WebhookChanges } from '../../webhooks/webhook-locks.ts'
 
-/** A delivery that this process has claimed, by a statement that was sent at `claimedAtMs`. */
-export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim; claimedAtMs: number }
+/** A delivery that this process has claimed. */
+export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim }
 
 /** Makes attempts in this process, without a workflow. */
 export type InlineAttempts = {
@@ -71,11 +71,10 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     run: begin,
   })
 
-  function mayBegin(delivery: ClaimedDelivery): boolean {
-    const { webhookId, claimedAtMs } = delivery
+  function mayBegin({ webhookId, claim }: ClaimedDelivery): boolean {
     return (
-      isFresh(delivery, timers.nowMs()) &&
-      !webhookChanges.hasChangedSince(webhookId, claimedAtMs) &&
+      isFresh(claim, timers.nowMs()) &&
+      !webhookChanges.hasChangedSince(webhookId, claim.claimedAtMs) &&
       endpoints.health(webhookId) === 'fast'
     )
   }
@@ -123,7 +122,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   /** Never rejects: a run without an outcome has released its row. */
   async function make(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
-    const { organisationId, webhookId, deliveryId, attempts, claim, claimedAtMs } = delivery
+    const { organisationId, webhookId, deliveryId, attempts, claim } = delivery
     const request = {
       organisationId,
       webhookId,
@@ -135,7 +134,7 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }
     const queue = attempts === 0 ? 'first' : 'retry'
     try {
-      const outcome = await makeAttempt({ ...request, queue }, signals, { claim, claimedAtMs, slot })
+      const outcome = await makeAttempt({ ...request, queue }, signals, { claim, slot })
       completions.count(1)
       dependencies.onEnded(delivery, outcome)
     } catch (error) {

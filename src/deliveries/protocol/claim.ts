@@ -24,6 +24,8 @@ export type Run = AttemptKey & { owner: string; isWorkflow: boolean }
 export type Claim = {
   /** The run that owns the row. */
   owner: string
+  /** When the statement that claimed the row was sent, on `performance.now()`. */
+  claimedAtMs: number
   /** The runs of this attempt that may have posted, this one included. */
   runs: number
   /** True when a user requested this attempt. */
@@ -43,13 +45,11 @@ export type Claim = {
 /**
  * Claims deliveries for runs, in one statement. Returns for each run what it needs; null where it did not get its row:
  * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findDeliveryStatus` returns why).
- * `onSent` is called just before the statement is sent.
  */
 export async function claimAttempts(
   db: Db,
   runs: readonly Run[],
   leaseMs: number,
-  onSent?: () => void,
 ): Promise<(Claim | null)[]> {
   // In the order of ids: of two processes that claim the same rows, neither waits for the other in a circle.
   const inOrder = [...runs].sort((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1))
@@ -62,8 +62,11 @@ export async function claimAttempts(
     leaseMs,
     sweepDelayMs: SWEEP_DELAY_MS,
   })
-  const claimed = await statement.preparedRows<Claim & { place: number }>(db, CLAIM.name, onSent)
-  const byOwner = new Map<string, Claim>(claimed.map((claim) => [claim.owner, claim]))
+  let claimedAtMs = NaN
+  const claimed = await statement.preparedRows<Omit<Claim, 'claimedAtMs'>>(db, CLAIM.name, () => {
+    claimedAtMs = performance.now()
+  })
+  const byOwner = new Map(claimed.map((claim) => [claim.owner, { ...claim, claimedAtMs }]))
   return runs.map(({ owner }) => byOwner.get(owner) ?? null)
 }
 

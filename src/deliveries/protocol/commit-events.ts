@@ -46,9 +46,9 @@ export type HeldDelivery = UnstartedDelivery & { heldUntilMs: number }
 
 /**
  * A delivery that was just committed. `claim`: of the run that is to begin its first attempt within a second; null for a
- * pending delivery. `claimedAtMs`: when the statement was sent, on `performance.now()`.
+ * pending delivery.
  */
-export type CommittedDelivery = HeldDelivery & { claimedAtMs: number } & ({ claim: Claim } | { claim: null })
+export type CommittedDelivery = HeldDelivery & ({ claim: Claim } | { claim: null })
 
 /** Commits events as {@link commitEvents} does, with a reservation of this process for `count` deliveries at most. */
 export async function commitReserved(
@@ -129,7 +129,6 @@ function committed(
     nextAttemptAt: null,
     sweepAt,
     heldUntilMs,
-    claimedAtMs,
-    claim: owner === null ? null : { ...run, owner },
+    claim: owner === null ? null : { ...run, owner, claimedAtMs },
   }
 }

@@ -244,7 +244,8 @@ function createProcess(
       const reserved = dispatcher.reserve([audienceOf(endpoint)], count)
       const committed = await endpoint.commit(count, reserved).finally(() => reserved.settle())
       // As if the commit took no time: its claims are good for a second.
-      dispatcher.start(committed.map((one) => ({ ...one, claimedAtMs: performance.now() })))
+      for (const { claim } of committed) if (claim !== null) claim.claimedAtMs = performance.now()
+      dispatcher.start(committed)
       return committed
     },
     async close() {

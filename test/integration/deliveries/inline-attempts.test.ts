@@ -194,7 +194,8 @@ describe('first attempts in `direct`', () => {
       settle: () => undefined,
     }
     const [delivery] = await endpoint.commit(1, reserved)
-    dispatcher.start([{ ...delivery!, claimedAtMs: delivery!.claimedAtMs - 1_001 }])
+    delivery!.claim!.claimedAtMs -= 1_001
+    dispatcher.start([delivery!])
     await reaches(delivery!.deliveryId, { state: 'pending', runs: 0, owner: null })
     expect(endpoint.receiver.posts).to.have.length(0)
     await dispatcher.pull()

@@ -114,7 +114,7 @@ describe('the commit of events', () => {
     })
     const releasedAtMs = performance.now()
     await holder.release()
-    expect((await committing)[0]![0]!.claimedAtMs).to.be.at.least(releasedAtMs)
+    expect((await committing)[0]![0]!.claim!.claimedAtMs).to.be.at.least(releasedAtMs)
     await single.destroy()
   })
 

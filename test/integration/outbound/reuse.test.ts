@@ -81,6 +81,7 @@ describe('a reused connection', () => {
       const receiver = await receive(answerAndHang(OK))
       const claim = {
         owner: 'run',
+        claimedAtMs: 0,
         isRequested: false,
         runs: 1,
         ageMs: 0,

@@ -51,8 +51,8 @@ describe('what begins first attempts, on a virtual clock', () => {
       onReleased: () => released++,
       onEnded: () => undefined,
     })
-    const claim = { body: Buffer.alloc(0) } as ClaimedDelivery['claim']
-    for (const delivery of deliveries(500)) attempts.add({ ...delivery, claim, claimedAtMs: 0 })
+    const claim = { body: Buffer.alloc(0), claimedAtMs: 0 } as ClaimedDelivery['claim']
+    for (const delivery of deliveries(500)) attempts.add({ ...delivery, claim })
     await time.run(200)
     expect([begunAtMs.length, most, released]).to.deep.equal([500, 64, 0])
   })

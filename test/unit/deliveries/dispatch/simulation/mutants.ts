@@ -71,8 +71,8 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'inline-attempts.ts',
-        from: 'isFresh(delivery, timers.nowMs())',
-        to: 'isFresh(delivery, timers.nowMs() - 9 * MAX_CLAIM_AGE_MS)',
+        from: 'isFresh(claim, timers.nowMs())',
+        to: 'isFresh(claim, timers.nowMs() - 9 * MAX_CLAIM_AGE_MS)',
       },
     ],
   },
@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'inline-attempts.ts',
-        from: '!webhookChanges.hasChangedSince(webhookId, claimedAtMs)',
+        from: '!webhookChanges.hasChangedSince(webhookId, claim.claimedAtMs)',
         to: 'changes !== undefined',
       },
     ],

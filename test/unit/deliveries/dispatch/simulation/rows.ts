@@ -79,9 +79,10 @@ export function createTable(time: VirtualTime) {
       .map(({ row }) => row)
   }
 
-  function claimOf(row: Row): Claim {
+  function claimOf(row: Row, claimedAtMs: number): Claim {
     return {
       owner: row.owner!,
+      claimedAtMs,
       runs: row.runs,
       isRequested: false,
       ageMs: time.nowMs() - row.createdAtMs,
@@ -142,8 +143,8 @@ export function createTable(time: VirtualTime) {
         }
         table.set(row.deliveryId, row)
         if (begins) take(row, randomUUID(), processId, false)
-        const claim = begins ? claimOf(row) : null
-        return { ...found(row), claim, claimedAtMs, heldUntilMs: claimedAtMs + sweepAfterMs }
+        const claim = begins ? claimOf(row, claimedAtMs) : null
+        return { ...found(row), claim, heldUntilMs: claimedAtMs + sweepAfterMs }
       })
     },
     /** The statements of one process. */
@@ -163,7 +164,7 @@ export function createTable(time: VirtualTime) {
               (row.state === 'in_progress' && row.leaseUntilMs < time.nowMs())
             if (isFinal(row) || row.attempts !== number - 1 || !isFree) return null
             take(row, owner, processId, isWorkflow)
-            return claimOf(row)
+            return claimOf(row, time.nowMs())
           }),
         release: (runs) => {
           for (const { deliveryId, owner } of runs) {
@@ -273,9 +274,17 @@ export function throughNetwork(
       if (fails) throw new Error('the answer is lost')
       return result
     }
-  return Object.fromEntries(
+  const statements = Object.fromEntries(
     Object.entries(rows).map(([name, statement]) => [name, call(statement as () => unknown)]),
   ) as unknown as DeliveryRows
+  return {
+    ...statements,
+    async claim(runs) {
+      const claimedAtMs = time.nowMs()
+      const claims = await statements.claim(runs)
+      return claims.map((claim) => claim && { ...claim, claimedAtMs })
+    },
+  }
 }
 
 /** What a process that has died waits for. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createEndpoints } from '../../../../../src/deliveries/attempt/endpoint-concurrency.ts'
+import type { Claim } from '../../../../../src/deliveries/protocol/claim.ts'
 import type { MakeAttempt, OnAttempt } from '../../../../../src/deliveries/attempt/make-attempt.ts'
 import type {
   createDispatcher,
@@ -148,16 +149,12 @@ export function createWorld(options: {
     }
     const shutdown = createShutdown(0)
 
-    async function claimRow(
-      deliveryId: string,
-      number: number,
-    ): Promise<{ owner: string; claimedAtMs: number } | null> {
+    async function claimRow(deliveryId: string, number: number): Promise<Claim | null> {
       for (;;) {
-        const claimedAtMs = time.nowMs()
         const owner = randomUUID()
         const run = { organisationId: 'org', deliveryId, number, owner, isWorkflow: true }
         const [claim] = await statements.claim([run]).catch(() => [null])
-        if (claim) return { owner, claimedAtMs }
+        if (claim) return claim
         const row = rows.table.get(deliveryId)!
         if (rows.isFinal(row) || row.attempts !== number - 1 || row.state === 'waiting') return null
         await time.sleep(250)
@@ -177,10 +174,9 @@ export function createWorld(options: {
         report()
         try {
           const row = rows.table.get(deliveryId)!
-          const claim = inline && { owner: inline.claim.owner, claimedAtMs: inline.claimedAtMs }
-          const claimed = claim ?? (await claimRow(deliveryId, number))
+          const claimed = inline?.claim ?? (await claimRow(deliveryId, number))
           if (claimed === null) return outcomeOf(row)
-          if (inline && webhookChanges.hasChangedSince(webhookId, inline.claimedAtMs))
+          if (inline && webhookChanges.hasChangedSince(webhookId, inline.claim.claimedAtMs))
             violate('a POST begins by a webhook as it was', row)
           slot.begin()
           const { succeeded, isTimeout, durationMs } = await send(row, claimed.claimedAtMs)
