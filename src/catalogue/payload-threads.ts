@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { FieldError } from '../problem-error.ts'
 import { createRoundRobinQueue } from '../round-robin-queue.ts'
+import { createTally } from '../tally.ts'
 import { afterPauses } from '../timers.ts'
 import type { EventKeyDefinition } from './catalogue.ts'
 import type { ThreadData, ThreadReply, ThreadRequest } from './payload-thread.ts'
@@ -72,8 +73,7 @@ export function createPayloadThreads(
   const all = Array.from({ length: threads }, () => createThread({ schemas }, checkTimeoutMs))
   const idle = [...all]
   /** Characters that wait, by organisation. */
-  const sizes = new Map<string, number>()
-  let size = 0
+  const waiting = createTally()
   let isClosed = false
 
   const queue = createRoundRobinQueue<Job>({
@@ -88,16 +88,9 @@ export function createPayloadThreads(
     },
   })
 
-  function count({ organisationId }: Job, change: number): void {
-    const own = (sizes.get(organisationId) ?? 0) + change
-    if (own === 0) sizes.delete(organisationId)
-    else sizes.set(organisationId, own)
-    size += change
-  }
-
   function leave(job: Job): void {
     clearTimeout(job.timer)
-    count(job, -job.size)
+    waiting.add(job.organisationId, -job.size)
   }
 
   function giveUp(isOver: (job: Job) => boolean): void {
@@ -109,13 +102,13 @@ export function createPayloadThreads(
 
   return {
     check({ organisationId, ...request }) {
-      const isFull = size >= maxWaiting || (sizes.get(organisationId) ?? 0) >= maxWaiting / 4
+      const isFull = waiting.total() >= maxWaiting || waiting.of(organisationId) >= maxWaiting / 4
       if (isClosed || isFull) return Promise.resolve({ kind: 'busy' })
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => giveUp((other) => other === job), maxWaitMs)
         const characters = Math.max(MIN_SIZE, request.json.length)
         const job: Job = { request, organisationId, size: characters, timer, resolve, reject }
-        count(job, job.size)
+        waiting.add(organisationId, job.size)
         queue.add(organisationId, job)
       })
     },

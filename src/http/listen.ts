@@ -11,6 +11,7 @@ import {
   type PipelineLimits,
 } from './limits/pipeline.ts'
 import { portError } from '../free-port.ts'
+import { createTally } from '../tally.ts'
 
 /** Limits how long a slow sender can occupy a connection with one request. */
 const REQUEST_TIMEOUT_MS = 30_000
@@ -155,28 +156,17 @@ function createAdmission(
   proxies: Pick<TrustedProxies, 'has'>,
 ): (socket: Socket) => Admitted {
   const maxOfSender = Math.ceil(maxConnections * SHARE_OF_SENDER)
-  const ofSender = new Map<string, number>()
-  let open = 0
+  const open = createTally()
   let openForProbes = 0
-
-  function countSender(sender: string, change: 1 | -1): void {
-    const count = (ofSender.get(sender) ?? 0) + change
-    if (count === 0) ofSender.delete(sender)
-    else ofSender.set(sender, count)
-  }
 
   return (socket) => {
     // Empty once the connection is gone.
     const address = socket.remoteAddress ?? ''
     const sender = senderNetwork(address)
-    const hasShare = (ofSender.get(sender) ?? 0) < maxOfSender || proxies.has(address)
-    if (open < maxConnections && hasShare) {
-      open++
-      countSender(sender, 1)
-      socket.once('close', () => {
-        open--
-        countSender(sender, -1)
-      })
+    const hasShare = open.of(sender) < maxOfSender || proxies.has(address)
+    if (open.total() < maxConnections && hasShare) {
+      open.add(sender, 1)
+      socket.once('close', () => open.add(sender, -1))
       return 'all'
     }
     if (openForProbes >= MAX_PROBE_CONNECTIONS) return 'refused'

@@ -1,3 +1,5 @@
+import { createTally } from '../../tally.ts'
+
 /** The first attempts that this process has left to workflows, until they begin. */
 export type FirstAttemptsInTemporal = {
   /** `isSlow`: on the task queue of slow endpoints, where waiting does not mean that Temporal is behind. */
@@ -16,13 +18,11 @@ const TTL_MS = 60_000
 
 export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttemptsInTemporal {
   const entries = new Map<string, { webhookId: string; isSlow: boolean; sinceMs: number }>()
-  const perWebhook = new Map<string, number>()
+  const perWebhook = createTally()
   let waiting = 0
 
   function count(webhookId: string, isSlow: boolean, by: 1 | -1): void {
-    const total = (perWebhook.get(webhookId) ?? 0) + by
-    if (total === 0) perWebhook.delete(webhookId)
-    else perWebhook.set(webhookId, total)
+    perWebhook.add(webhookId, by)
     if (!isSlow) waiting += by
   }
 
@@ -40,7 +40,7 @@ export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttempt
       count(webhookId, isSlow, 1)
     },
     remove,
-    of: (webhookId) => perWebhook.get(webhookId) ?? 0,
+    of: (webhookId) => perWebhook.of(webhookId),
     waiting: () => waiting,
     since(ms) {
       const old: { deliveryId: string; webhookId: string }[] = []

@@ -3,6 +3,7 @@ import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { MAX_WEBHOOKS_PER_ORGANISATION } from '../../domain/webhook-status.ts'
 import type { Audience, Rooms } from '../protocol/commit-events.ts'
 import type { InlineAttempts } from './inline-attempts.ts'
+import { createTally } from '../../tally.ts'
 import { limitToRoom, type Capacity } from './puller.ts'
 
 /** Inline attempts for which a statement is under way that claims them. `settle` ends it, once: they are queued, or not claimed. */
@@ -30,25 +31,20 @@ export function createReservations(inline: Pick<InlineAttempts, keyof Capacity>)
     max: MAX_AUDIENCES,
     memoMethod: () => new Set(),
   })
-  const reserved = new Map<string, number>()
+  const reserved = createTally()
   let reservedInAll = 0
 
   function reserve(rooms: readonly { webhookId: string; room: number }[], inAll: number): () => void {
     const change = (by: 1 | -1): void => {
       reservedInAll += by * inAll
-      for (const { webhookId, room } of rooms) {
-        const total = (reserved.get(webhookId) ?? 0) + by * room
-        if (total === 0) reserved.delete(webhookId)
-        else reserved.set(webhookId, total)
-      }
+      for (const { webhookId, room } of rooms) reserved.add(webhookId, by * room)
     }
     change(1)
     return () => change(-1)
   }
 
   const room = (): number => Math.max(0, inline.room() - reservedInAll)
-  const roomOf = (webhookId: string): number =>
-    Math.max(0, inline.roomOf(webhookId) - (reserved.get(webhookId) ?? 0))
+  const roomOf = (webhookId: string): number => Math.max(0, inline.roomOf(webhookId) - reserved.of(webhookId))
 
   return {
     note({ organisationId, eventKey, webhookId }) {

@@ -7,6 +7,7 @@ import getRawBody from 'raw-body'
 import { nestingDepth } from '../../domain/text-rules.ts'
 import { badRequest, overloaded, ProblemError } from '../../problem-error.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
+import { createTally } from '../../tally.ts'
 
 /** Deeper JSON is no plausible event, and would burden every program that reads it. */
 const MAX_DEPTH = 64
@@ -18,8 +19,7 @@ const LARGE_BODY_BYTES = 16 * 1024
 const MAX_HELD_BYTES = 128 * 1024 * 1024
 const MAX_HELD_BYTES_OF_ONE = MAX_HELD_BYTES / 4
 
-let heldBytes = 0
-const heldBytesOf = new Map<string, number>()
+const heldBytes = createTally()
 
 /** Starts parsing one large body in each iteration of the event loop, so that many at once delay no other request. */
 const largeBodies = createRoundRobinQueue<() => void>({
@@ -57,17 +57,11 @@ function holdBytes(
   const announced = ctx.get('content-length')
   const isKnown = announced !== '' && ctx.get('content-encoding') === ''
   const bytes = isKnown ? Math.min(Number(announced), maxBytes) : maxBytes
-  const ofOne = heldBytesOf.get(organisationId) ?? 0
-  if (heldBytes + bytes > MAX_HELD_BYTES || ofOne + bytes > MAX_HELD_BYTES_OF_ONE)
+  const ofOne = heldBytes.of(organisationId)
+  if (heldBytes.total() + bytes > MAX_HELD_BYTES || ofOne + bytes > MAX_HELD_BYTES_OF_ONE)
     throw overloaded('Too many large bodies are being read.', 1)
-  heldBytes += bytes
-  heldBytesOf.set(organisationId, ofOne + bytes)
-  return () => {
-    heldBytes -= bytes
-    const left = (heldBytesOf.get(organisationId) ?? 0) - bytes
-    if (left > 0) heldBytesOf.set(organisationId, left)
-    else heldBytesOf.delete(organisationId)
-  }
+  heldBytes.add(organisationId, bytes)
+  return () => heldBytes.add(organisationId, -bytes)
 }
 
 async function readHeld(
