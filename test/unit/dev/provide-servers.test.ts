@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import type { RunTool, Tool } from '../../../src/dev/guarded-process.ts'
 import { provideTemporalCli } from '../../../src/dev/temporal-dev-server.ts'
-import { provideTimeSkippingServer } from '../../../src/dev/time-skipping-server.ts'
+import { provideTimeSkippingServer } from '../../helpers/runner/time-skipping-server.ts'
 
 let folder: string
 let cacheDir: string

@@ -10,9 +10,9 @@ import {
   type Way,
   downloadedBySdk,
   sdkDownloadPath,
-} from './provision.ts'
-import { runTool, withProgress } from './guarded-process.ts'
-import type { ProvideOptions } from './temporal-dev-server.ts'
+} from '../../../src/dev/provision.ts'
+import { runTool, withProgress } from '../../../src/dev/guarded-process.ts'
+import type { ProvideOptions } from '../../../src/dev/temporal-dev-server.ts'
 
 const SERVER_VERSION = '1.38.0'
 const OLDEST_JAVA = 17
