@@ -208,7 +208,13 @@ describe('docs/receiving.md', () => {
 })
 
 describe('npm start and npm test', () => {
-  const sources = ['src/cli/dev.ts', 'test/run.ts', ...filesUnder('src/dev')].map(read).join('\n')
+  const places = [
+    'src/cli/dev.ts',
+    'test/run.ts',
+    ...filesUnder('src/dev'),
+    'test/helpers/runner/time-skipping-server.ts',
+  ]
+  const sources = places.map(read).join('\n')
 
   it('read no variable that is neither a setting nor documented', () => {
     const settings: string[] = Object.values(SETTINGS).map(({ variable }) => variable)
