@@ -46,7 +46,7 @@ const FLAGS = [
   'max_wal_size=128MB',
 ]
 /** Many times what a play of ten minutes writes. */
-const DISK_SIZE = '1g'
+const DISK_SIZE = '512m'
 const QUERY_LIMIT_MS = 60_000
 const MAX_HOGS = 150
 
