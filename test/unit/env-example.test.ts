@@ -68,6 +68,7 @@ describe('.env.example', () => {
 function variablesOfDevelopment(): string[] {
   const files = [
     'src/cli/dev.ts',
+    'test/helpers/runner/time-skipping-server.ts',
     ...readdirSync(`${ROOT}src/dev`)
       .map((name) => `src/dev/${name}`)
       .filter((name) => /\.m?[jt]s$/.test(name)),

@@ -31,6 +31,9 @@ const LIMITS: PipelineLimits = {
 /** Node parses a whole chunk before it can be stopped; more requests than fit into one chunk are a flood. */
 const MAX_PARSED_AFTER_LAST = 4_000
 
+/** Node's code where a request's head, or all of it, did not come in time. */
+const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT'
+
 /** How long a client may take to read the answer to what could not be read. */
 const CLOSE_AFTER_MS = 5_000
 
@@ -69,6 +72,8 @@ export function createPipeline(
     response.once('close', () => {
       clearTimeout(writeTimer)
       current = null
+      // RFC 9112, 9.6: nothing is handled after an answer that announced the close.
+      if (!socket.writable) waiting = []
       handleNext()
     })
     handle(request, response)
@@ -99,33 +104,43 @@ export function createPipeline(
     return current === latest && !latest.headersSent ? 'body' : null
   }
 
-  return {
-    handle: accept,
-    refuseUnreadable(code) {
-      // The rest of what is sent is read and dropped: closing with bytes unread would take the answer with it.
-      if (isRefused) return
-      const part = unreadablePart()
-      if (socket.bytesRead === 0) {
-        // A first request may be on its way, or come during a pause of this process, and would take this for its answer.
-        setTimeout(() => {
-          if (socket.bytesRead === 0) socket.destroy()
-        }, READ_DELAY_MS).unref()
-        return
-      }
-      if (part === null || !socket.writable || code === 'ECONNRESET') {
-        socket.destroy()
-        return
-      }
-      isRefused = true
+  /** Refuses a request that did not come in time, unless the rest of it came during a pause of this process. */
+  function refuseLate(): void {
+    const before = latest
+    const isBody = before?.req.complete === false
+    setTimeout(() => {
+      if (latest === before && !(isBody && before.req.complete)) refuse(TIMED_OUT)
+    }, READ_DELAY_MS).unref()
+  }
+
+  function refuse(code: string | undefined): void {
+    // The rest of what is sent is read and dropped: closing with bytes unread would take the answer with it.
+    if (isRefused) return
+    isRefused = true
+    const part = unreadablePart()
+    // A client that has sent nothing would take an answer for that to its first request, which may be on its way.
+    if (socket.bytesRead === 0 || !socket.writable || code === 'ECONNRESET') socket.destroy()
+    else if (part !== null) {
       socket.end(serialise(problemOf(code, part)))
       setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref()
-    },
+    } else if (current === null) socket.destroy()
+    else {
+      // The answer in progress is sent; the body of what waits is not read before.
+      waiting = []
+      parsedAfterLast = 0
+      current.once('close', () => socket.destroySoon())
+    }
+  }
+
+  return {
+    handle: accept,
+    refuseUnreadable: (code) => (code === TIMED_OUT ? refuseLate() : refuse(code)),
   }
 }
 
 function problemOf(code: string | undefined, part: 'head' | 'body'): ProblemError {
   if (code === 'HPE_HEADER_OVERFLOW') return new ProblemError('headers_too_large')
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ProblemError('request_timeout')
+  if (code === TIMED_OUT) return new ProblemError('request_timeout')
   return new ProblemError(part === 'body' ? 'incomplete_body' : 'malformed_request')
 }
 

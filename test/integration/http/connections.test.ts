@@ -1,10 +1,12 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import Koa from 'koa'
+import { createPipeline, type Pipeline } from '../../../src/http/limits/pipeline.ts'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseAnswer, sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
@@ -92,6 +94,36 @@ describe('connections of the API', () => {
     expect(handled).to.have.length(20)
   })
 
+  it('handles nothing after an answer that announces the close', async () => {
+    await serve()
+    const text = await sendBytes(listening.url, get('/last', 'Connection: close\r\n') + get('/item'))
+    expect(text).to.include('you asked for /last')
+    expect(handled).to.deep.equal(['/last'])
+  })
+
+  it('sends the answer in progress although the body of the next request cannot be read in time', async () => {
+    const pipelines = new WeakMap<Socket, Pipeline>()
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
+      handled.push(request.url ?? '')
+      setTimeout(() => response.end('the slow answer'), 1_500)
+    }
+    const limits = { headersTimeout: 500, requestTimeout: 500, connectionsCheckingInterval: 100 }
+    const server = createServer(limits, (request, response) =>
+      pipelines.get(request.socket)?.handle(request, response),
+    )
+    server.on('connection', (socket) => pipelines.set(socket, createPipeline(socket, answer)))
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+      pipelines.get(socket)?.refuseUnreadable(error.code),
+    )
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const length = 240 * 1024
+    const post = `POST /next HTTP/1.1\r\nHost: posthorn\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
+    expect(await sendBytes(`http://127.0.0.1:${port}`, get('/slow') + post)).to.include('the slow answer')
+    expect(handled).to.deep.equal(['/slow'])
+    await new Promise((resolve) => server.close(resolve))
+  })
+
   it('handles no more requests of a client that does not read, and disconnects it', async () => {
     await serve({ pipelineLimits: { writeTimeoutMs: 300 } })
     const socket = await open()
@@ -174,11 +206,16 @@ describe('connections of the API', () => {
     slow.write('GET /item HTTP/1.1\r\nHost: posthorn\r\n')
     const late = new Worker(
       `const { parentPort, workerData } = require('node:worker_threads')
-       const socket = require('node:net').connect(workerData.port, '127.0.0.1')
-       socket.once('connect', () => parentPort.postMessage('connected'))
-       socket.once('data', (chunk) => parentPort.postMessage(chunk.toString()))
-       socket.on('error', () => undefined).once('close', () => parentPort.postMessage('closed'))
-       setTimeout(() => socket.write(workerData.request), 1000)`,
+       const { connect } = require('node:net')
+       const { once } = require('node:events')
+       const [socket, blank] = [0, 1].map(() => connect(workerData.port, '127.0.0.1').on('error', () => undefined))
+       const connected = [socket, blank].map((one) => once(one, 'connect'))
+       Promise.all(connected).then(() => parentPort.postMessage('connected'))
+       socket.once('data', (chunk) => {
+         parentPort.postMessage(chunk.toString())
+         blank.resume().once('close', () => parentPort.postMessage('blank closed'))
+       })
+       setTimeout(() => [socket.write(workerData.request), blank.write('\\r\\n')], 1000)`,
       { eval: true, workerData: { port: listening.port, request: get('/item') } },
     )
     await once(late, 'message')
@@ -186,7 +223,7 @@ describe('connections of the API', () => {
     await nextTurn()
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_500)
     const [lateAnswer] = (await once(late, 'message')) as [string]
-    await late.terminate()
+    const blankClosed = once(late, 'message')
     expect(lateAnswer).to.match(/^HTTP\/1\.1 200 /)
     let [toNothing, answer] = ['', '']
     silent.on('data', (chunk) => (toNothing += chunk.toString()))
@@ -196,5 +233,7 @@ describe('connections of the API', () => {
     expect(head).to.match(/^HTTP\/1\.1 408 /)
     expect(JSON.parse(body)).to.include({ code: 'request_timeout' })
     expect(toNothing).to.equal('')
+    expect(await blankClosed).to.deep.equal(['blank closed'])
+    await late.terminate()
   })
 })
