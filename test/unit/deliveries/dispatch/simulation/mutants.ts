@@ -83,7 +83,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: 'inline-attempts.ts',
         from: '!webhookChanges.hasChangedSince(webhookId, claim.claimedAtMs)',
-        to: 'changes !== undefined',
+        to: 'webhookChanges !== undefined',
       },
     ],
   },
