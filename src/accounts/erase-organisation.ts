@@ -12,8 +12,6 @@ import {
   lockFinalDeliveries,
   settleErased,
   stopForErasure,
-} from '../db/queries/erasure-batches.ts'
-import {
   addErased,
   deleteAllWebhooks,
   insertErasure,

@@ -1,7 +1,9 @@
-// Repositories, but for what the sweeper takes, and what one statement stops for every webhook.
+// Repositories, but for what the sweeper takes, what one statement stops for every webhook, and batches of rows, which are
+// chosen, passed over where locked, and deleted in one statement.
 import type { EntityManager } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
 import { OrganisationErasure, type ErasedCounts } from '../entities/organisation.ts'
+import { deleteUnlocked } from './retention.ts'
 
 export const NOTHING_ERASED: ErasedCounts = {
   events: 0,
@@ -81,4 +83,131 @@ export async function takeErasuresForSweep(db: Db, limit: number): Promise<{ org
      RETURNING organisation_erasure.organisation_id AS "organisationId"`,
     { limit },
   ).rows(db)
+}
+
+/**
+ * Every webhook that the organisation ever had; none where it is not being erased: it may be gone, and another one of the
+ * same id be there by now.
+ */
+export function findAllWebhookIds(db: Db, organisationId: string): Promise<string[]> {
+  return sql(
+    `SELECT webhook.id FROM webhook JOIN organisation_erasure USING (organisation_id)
+      WHERE organisation_id = :organisationId`,
+    { organisationId },
+  ).ids(db)
+}
+
+/** The incidents of these webhooks. */
+export function findIncidentsOf(db: Db, webhookIds: string[]): Promise<{ id: string; webhookId: string }[]> {
+  return sql(
+    `SELECT id, webhook_id AS "webhookId" FROM incident WHERE webhook_id = ANY(:webhookIds::uuid[])`,
+    {
+      webhookIds,
+    },
+  ).rows(db)
+}
+
+/** Deletes incidents with their notifications; returns how many. */
+export async function deleteIncidents(db: Db, ids: string[]): Promise<number> {
+  const deleted = await sql(`DELETE FROM incident WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
+    db,
+  )
+  return deleted.length
+}
+
+/** Marks a delivery whose workflow has to be ended: no sweeper takes it before, and none is left unmarked by a crash. */
+const ENDING = `interval '10 minutes'`
+
+/**
+ * Stops up to `limit` deliveries of webhooks that have, or may have, a workflow; returns their ids. An attempt under way
+ * finishes first: its row is passed over while it is leased.
+ */
+export function stopForErasure(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  return sql(
+    `WITH chosen AS (
+       SELECT id FROM delivery
+        WHERE webhook_id = ANY(:webhookIds::uuid[])
+          AND (state IN ('pending', 'waiting') OR state = 'in_progress' AND lease_until < delivery_now()
+               OR completed_at IS NOT NULL AND sweep_at IS NOT NULL)
+        LIMIT :limit FOR UPDATE SKIP LOCKED
+     )
+     UPDATE delivery
+        SET state = 'stopped', stop_reason = 'webhook_deleted', next_attempt_at = NULL, retry_requested = false,
+            attempt_requested = false, paused_since = NULL, runs = 0, owner = NULL, lease_until = NULL,
+            completed_at = coalesce(completed_at, delivery_now()), sweep_at = delivery_now() + ${ENDING}
+       FROM chosen WHERE delivery.id = chosen.id
+     RETURNING delivery.id`,
+    { webhookIds, limit },
+  ).ids(db)
+}
+
+/** Notes that the workflows of stopped deliveries were ended. */
+export async function settleErased(db: Db, ids: string[]): Promise<void> {
+  await sql(
+    `UPDATE delivery SET sweep_at = NULL WHERE id = ANY(:ids::uuid[]) AND completed_at IS NOT NULL RETURNING id`,
+    { ids },
+  ).rows(db)
+}
+
+/** Deletes deliveries with their attempts; returns how many of each. */
+export async function deleteDeliveries(
+  db: Db,
+  ids: string[],
+): Promise<{ deliveries: number; attempts: number }> {
+  const attempts = await sql(
+    `WITH gone AS (DELETE FROM attempt WHERE delivery_id = ANY(:ids::uuid[]) RETURNING 1)
+     SELECT count(*)::int AS count FROM gone`,
+    { ids },
+  ).one<{ count: number }>(db)
+  const deleted = await sql(`DELETE FROM delivery WHERE id = ANY(:ids::uuid[]) RETURNING id`, { ids }).rows(
+    db,
+  )
+  return { deliveries: deleted.length, attempts: attempts.count }
+}
+
+/** Locks up to `limit` deliveries that are final and have no workflow to end. */
+export function lockFinalDeliveries(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  return sql(
+    `SELECT id FROM delivery
+      WHERE webhook_id = ANY(:webhookIds::uuid[]) AND state IN ('completed', 'failed', 'stopped')
+        AND sweep_at IS NULL
+      LIMIT :limit FOR UPDATE SKIP LOCKED`,
+    { webhookIds, limit },
+  ).ids(db)
+}
+
+/**
+ * Deletes up to `limit` rows of the organisation from a table, of events those without a delivery, and passes over
+ * locked ones; returns how many. A trigger allows it for audit entries during an erasure only.
+ */
+export function deleteRowsOf(
+  db: Db,
+  table: 'event' | 'audit_entry' | 'idempotency_key',
+  organisationId: string,
+  limit: number,
+): Promise<number> {
+  const isFree = 'NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)'
+  const which = `organisation_id = :organisationId ${table === 'event' ? `AND ${isFree}` : ''}`
+  return deleteUnlocked(db, table, which, { organisationId, limit })
+}
+
+/**
+ * Deletes what is left of an organisation whose deliveries and events are gone: webhooks, retry jobs, members with their
+ * keys, sessions and subscriptions, and the organisation with its erasure. Returns false, and deletes nothing, while a
+ * delivery or an event is left, or the erasure is younger than `minAgeMs`: requests that began before it may still write.
+ */
+export async function deleteOrganisation(db: Db, organisationId: string, minAgeMs: number): Promise<boolean> {
+  const ready = await sql(
+    `SELECT 1 FROM organisation_erasure
+      WHERE organisation_id = :organisationId AND requested_at <= now() - :minAgeMs * interval '1 ms'
+        AND NOT EXISTS (SELECT 1 FROM event WHERE organisation_id = :organisationId)
+        AND NOT EXISTS (SELECT 1 FROM audit_entry WHERE organisation_id = :organisationId)
+        AND NOT EXISTS (SELECT 1 FROM idempotency_key WHERE organisation_id = :organisationId)`,
+    { organisationId, minAgeMs },
+  ).first(db)
+  if (ready === null) return false
+  for (const table of ['retry_job', 'webhook', 'member', 'event_horizon'])
+    await sql(`DELETE FROM ${table} WHERE organisation_id = :organisationId`, { organisationId }).rows(db)
+  await sql(`DELETE FROM organisation WHERE id = :organisationId`, { organisationId }).rows(db)
+  return true
 }

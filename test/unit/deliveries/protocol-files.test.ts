@@ -10,8 +10,7 @@ const SRC = fileURLToPath(new URL('../../../src/', import.meta.url))
 const CHANGES = /(UPDATE|INSERT INTO|DELETE FROM|MERGE INTO)\s+"?delivery"?\b|getRepository\(Delivery\)/
 
 /** Besides the protocol: migrations, retention and erasure. */
-const MAY =
-  /^(deliveries\/protocol\/[\w-]+\.sql|db\/migrations\/.*|db\/queries\/(retention|erasure-batches)\.ts)$/
+const MAY = /^(deliveries\/protocol\/[\w-]+\.sql|db\/migrations\/.*|db\/queries\/(retention|erasures)\.ts)$/
 
 describe('the delivery protocol', () => {
   it('is the only place whose statements change a delivery, besides migrations, retention and erasure', () => {

@@ -3,7 +3,7 @@ import {
   lockFinalDeliveries,
   settleErased,
   stopForErasure,
-} from '../../../../../src/db/queries/erasure-batches.ts'
+} from '../../../../../src/db/queries/erasures.ts'
 import { FROM_THE_OLDEST, purgeDeliveries } from '../../../../../src/db/queries/retention.ts'
 import { commitEvents } from '../../../../../src/deliveries/protocol/commit-events.ts'
 import {
