@@ -5,6 +5,10 @@ import { type ProblemCode, PROBLEMS } from './problems.ts'
 import { singleLine } from '../../domain/text-rules.ts'
 import { visibleText, describeError } from '../../process/visible-text.ts'
 import { withTimeLimit } from '../../temporal/calls.ts'
+import { Connection } from '@temporalio/client'
+import type { DataSource } from 'typeorm'
+import { closeDataSource, createDataSource } from '../../db/connection/data-source.ts'
+import { readTemporalCredentials, type CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
 
 /** One check, ready to run. */
 export type Check = {
@@ -110,7 +114,7 @@ export const CHECK_TIMEOUT_MS = 5_000
 /** What needs this check reads the database. */
 const DATABASE_CHECK = 'database.connection'
 
-export const DATABASE_CHECKS_AT_ONCE = 4
+const DATABASE_CHECKS_AT_ONCE = 4
 
 /**
  * Runs all checks at the same time, but for {@link DATABASE_CHECKS_AT_ONCE} of those that read the database, each as soon
@@ -153,4 +157,72 @@ async function runAfterNeeded(
   } catch (error) {
     return [problem(failure, `${name}: ${describeError(error)}`)]
   }
+}
+
+/** What all checks share. `open` connects with its first call, and rejects where that is impossible. */
+type Access<Settings, Opened> = {
+  open(config: Settings): Promise<Opened>
+  /** Never rejects. */
+  close(): Promise<void>
+}
+
+/** The connections of all checks to a database. */
+export type DatabaseAccess = Access<Pick<Config, 'databaseUrl' | 'databasePooler'>, DataSource>
+
+/** The connection of all checks to Temporal. */
+export type TemporalAccess = Access<
+  Pick<Config, 'temporalAddress' | (typeof CREDENTIAL_SETTINGS)[number]>,
+  Connection
+>
+
+/** Ends before the check does, so that the reason is shown. */
+const CONNECT_TIMEOUT_MS = CHECK_TIMEOUT_MS - 500
+
+/** A check runs two statements at the same time at most, and so waits for no other. */
+const POOL_SIZE = 2 * DATABASE_CHECKS_AT_ONCE
+
+/** Ends before the statement does, so that the reason is shown. */
+const LOCK_TIMEOUT_MS = 2_000
+
+function createAccess<Settings, Opened>(
+  connect: (config: Settings) => Promise<Opened>,
+  close: (opened: Opened) => Promise<void>,
+): Access<Settings, Opened> {
+  let opening: Promise<Opened> | null = null
+  return {
+    open: (config) => (opening ??= connect(config)),
+    async close() {
+      // Where it was never open there is nothing to close.
+      await opening?.then(close).catch(() => undefined)
+    },
+  }
+}
+
+export function createDatabaseAccess(): DatabaseAccess {
+  return createAccess(
+    ({ databaseUrl, databasePooler }) =>
+      createDataSource({
+        url: databaseUrl,
+        poolSize: POOL_SIZE,
+        pooler: databasePooler,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        statementTimeoutMs: CONNECT_TIMEOUT_MS,
+        lockTimeoutMs: LOCK_TIMEOUT_MS,
+      }).initialize(),
+    closeDataSource,
+  )
+}
+
+export function createTemporalAccess(): TemporalAccess {
+  return createAccess(
+    async (config) =>
+      Connection.connect({
+        address: config.temporalAddress,
+        ...readTemporalCredentials(config),
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        // No retries: the first error is the finding, and a retry after `close` would end the process.
+        interceptors: [],
+      }),
+    (connection) => connection.close(),
+  )
 }

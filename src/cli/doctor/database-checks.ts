@@ -10,8 +10,7 @@ import {
 import { codeOf } from '../../db/connection/connection-errors.ts'
 import type { Pooler } from '../../db/connection/session-limits.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
-import type { DatabaseAccess } from './access.ts'
+import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { measureOffset, readDatabaseMs } from '../../db/connection/database-clock.ts'
 

@@ -1,8 +1,17 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
-import { createDatabaseAccess, createTemporalAccess } from './access.ts'
+import {
+  createDatabaseAccess,
+  createTemporalAccess,
+  type Level,
+  type Diagnosis,
+  renderText,
+  runChecks,
+  ok,
+  problem,
+  type Finding,
+} from './check.ts'
 import { databaseChecks } from './database-checks.ts'
-import { type Level, type Diagnosis, renderText, runChecks, ok, problem, type Finding } from './check.ts'
 import { networkChecks } from './network-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { workChecks } from './work-checks.ts'

@@ -3,8 +3,7 @@ import type { Config } from '../../config/load.ts'
 import { countByKey } from '../../db/queries/sealed-secrets.ts'
 import { createSecretBox, type EncryptionKey } from '../../secret-box.ts'
 import { keyRingProblems } from '../../process/start-checks.ts'
-import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
-import type { DatabaseAccess } from './access.ts'
+import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
 
 /** Checks that the key ring opens what is stored, and names the operator keys. */
 export function keyChecks(config: Partial<Config>, access: DatabaseAccess): Check[] {

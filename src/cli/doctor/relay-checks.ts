@@ -2,8 +2,7 @@ import type { Config } from '../../config/load.ts'
 import { hasSharedSessions } from '../../db/queries/server-state.ts'
 import { findOutbox, readFigures } from '../../relay/outbox.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
-import type { DatabaseAccess } from './access.ts'
+import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
 
 /** A relay publishes within seconds; a row that waits longer is held up. */
 const MAX_AGE_S = 300

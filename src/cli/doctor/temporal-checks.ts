@@ -4,9 +4,8 @@ import type { Config } from '../../config/load.ts'
 import { findSearchAttributeProblems, readNamespaceId, mayWrite } from '../../temporal/namespace.ts'
 import { readTaskQueues, type TaskQueueState } from '../../temporal/task-queue-state.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding } from './check.ts'
+import { defineCheck, type Check, ok, problem, type Finding, type TemporalAccess } from './check.ts'
 import { CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
-import type { TemporalAccess } from './access.ts'
 
 export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] as const
 

@@ -8,8 +8,6 @@ import {
   findPaused,
   listStuckStarted,
   type StuckReason,
-} from '../../db/queries/stuck-deliveries.ts'
-import {
   countJobsWithoutProgress,
   countOverdueIncidents,
   countStuckNotifications,
@@ -23,8 +21,15 @@ import { deliveryWorkflowId } from '../../temporal/delivery-workflows.ts'
 import { erasureWorkflowId, retryWorkflowId } from '../../temporal/job-workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { describeError } from '../../process/visible-text.ts'
-import type { DatabaseAccess, TemporalAccess } from './access.ts'
-import { defineCheck, ok, problem, type Check, type Finding } from './check.ts'
+import {
+  type DatabaseAccess,
+  type TemporalAccess,
+  defineCheck,
+  ok,
+  problem,
+  type Check,
+  type Finding,
+} from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { CONNECTION_SETTINGS } from './temporal-checks.ts'
 

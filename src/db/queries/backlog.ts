@@ -2,7 +2,7 @@
 import type { DataSource } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
 import { IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './due-deliveries.ts'
-import { HAD_SLOW_ATTEMPT, KNOWN, SWEEP_HORIZON } from './stuck-deliveries.ts'
+import { HAD_SLOW_ATTEMPT, KNOWN, SWEEP_HORIZON } from './stuck-work.ts'
 
 /** What is not at its end, over all organisations. Ages are in seconds, 0 where there is nothing. */
 export type Backlog = {
@@ -10,7 +10,7 @@ export type Backlog = {
   inProgress: number
   waiting: number
   failed: number
-  /** Of those that are not paused in Temporal, split by whether they wait for their endpoint (`busy`, see `stuck-deliveries.ts`). */
+  /** Of those that are not paused in Temporal, split by whether they wait for their endpoint (`busy`, see `stuck-work.ts`). */
   oldestPendingAge: ByWebhook
   /** Deliveries whose attempt should have begun a minute ago and more: at an idle webhook they are stuck. */
   overdue: ByWebhook
