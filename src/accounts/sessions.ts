@@ -10,7 +10,7 @@ import {
   insertSession,
 } from '../db/queries/sessions.ts'
 import { notFound, unauthenticated } from '../problem-error.ts'
-import type { Actor, Caller, KeyCaller } from '../domain/actor.ts'
+import type { Actor, Caller, KeyCaller } from '../domain/permissions.ts'
 import { requireOrganisation } from './organisations.ts'
 
 type Dependencies = { dataSource: DataSource }
