@@ -8,6 +8,7 @@ import {
   findCallerOfSession,
   insertMemberSession,
   insertSession,
+  lockSession,
 } from '../db/queries/sessions.ts'
 import { notFound, unauthenticated } from '../problem-error.ts'
 import type { Actor, Caller, KeyCaller } from '../domain/permissions.ts'
@@ -88,6 +89,8 @@ async function endFormer(
 ): Promise<void> {
   if (former === null) return
   const { caller, session } = former
+  // Before its subscriptions, as what makes one in it does.
+  await lockSession(manager, session.hash)
   if (isSameMember(caller, next)) await movePushSubscriptions(manager, caller, session.hash, owner)
   await endFound(manager, former, next, { by: 'sign_in' })
 }

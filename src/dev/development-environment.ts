@@ -43,6 +43,13 @@ export function developmentEnvironment(
     DATABASE_URL: parts.databaseUrl,
     DATABASE_URL_FILE: '',
     TEMPORAL_ADDRESS: parts.temporalAddress,
+    // The development server knows neither TLS nor keys.
+    TEMPORAL_NAMESPACE: 'default',
+    TEMPORAL_API_KEY: '',
+    TEMPORAL_API_KEY_FILE: '',
+    TEMPORAL_TLS_CA_FILE: '',
+    TEMPORAL_TLS_CERT_FILE: '',
+    TEMPORAL_TLS_KEY_FILE: '',
   }
 }
 

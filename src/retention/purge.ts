@@ -70,8 +70,9 @@ export async function purge(
       finished = cursor === null || performance.now() < deadline
     }
   }
-  const result = { ...counts, finished }
+  const result = { ...counts, finished: finished && failures.length === 0 }
   logger.info({ event: 'retention.purged', ...result })
+  if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '))
   if (failures.length > 0) throw failures[0]
   return result
 }

@@ -132,6 +132,11 @@ export async function lockCredentials(
   return sessionHash === null || (await sql(ofSession, { sessionHash }).first(db)) !== null
 }
 
+/** Locks a session that is about to end: nothing more is made in it. */
+export async function lockSession(db: Db, hash: Buffer): Promise<void> {
+  await sql('SELECT 1 FROM session WHERE hash = :hash FOR UPDATE', { hash }).rows(db)
+}
+
 /** Ends a session, with the push subscriptions that were made in it, also by a request that it had to wait for. */
 export async function deleteSession(db: Db, organisationId: string, hash: Buffer): Promise<void> {
   await sql(

@@ -35,7 +35,7 @@ type Dependencies = { dataSource: DataSource; retryWorkflows: RetryWorkflows; lo
  * the connections are left to everything else.
  */
 const countFairly = createFairLimiter({
-  concurrency: 2,
+  concurrency: 4,
   perKey: 1,
   startTimeoutMs: 5_000,
   timeoutMs: 2 * LONG_STATEMENT_TIMEOUT_MS,

@@ -28,7 +28,8 @@ const MAX_SUBSCRIPTIONS = 20
 /**
  * Subscribes a browser of the calling member. It ends with the session in which it is made, signed out or replaced, and
  * with its API key. An endpoint that is subscribed already gets its new keys and owner, and keeps its id.
- * Throws 401 where the session or key ended meanwhile, 409 where push is not configured, and when the member has the maximum number of subscriptions.
+ * Throws 401 where the session or key ended meanwhile, 409 where push is not configured, and when the member has the
+ * maximum number of subscriptions.
  */
 export async function subscribeToPush(
   {

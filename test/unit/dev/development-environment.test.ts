@@ -83,11 +83,19 @@ describe('the environment of npm start', () => {
     const file = join(dataDir, 'given')
     const vapidPrivateKey = Buffer.alloc(32, 7).toString('base64url')
     writeFileSync(file, vapidPrivateKey)
-    const elsewhere = { DATABASE_URL_FILE: file, SMTP_PASSWORD_FILE: file, VAPID_PRIVATE_KEY_FILE: file }
+    const elsewhere = {
+      DATABASE_URL_FILE: file,
+      SMTP_PASSWORD_FILE: file,
+      VAPID_PRIVATE_KEY_FILE: file,
+      TEMPORAL_API_KEY_FILE: file,
+      TEMPORAL_TLS_CA_FILE: file,
+    }
     expect(configOf(elsewhere)).to.include({
       databaseUrl: 'postgres://posthorn:p@127.0.0.1:5432/posthorn',
       smtpPassword: '',
       vapidPrivateKey,
+      temporalApiKey: '',
+      temporalTlsCaFile: '',
     })
   })
 
