@@ -7,6 +7,7 @@ import {
 import { cookieOf, useApi } from '../../../helpers/api/api.ts'
 import { asOperator, createPortalLink, SAME_ORIGIN, tokenOf } from '../../../helpers/api/operator.ts'
 import { createMember, replaceKeyValue, type TestMember } from '../../../helpers/database/factories.ts'
+import { eventually } from '../../../helpers/eventually.ts'
 import { createPushBrowser } from '../../../helpers/notifications/push-browser.ts'
 
 type Subscription = { id: string }
@@ -65,6 +66,30 @@ describe('push subscriptions end with', () => {
       expect(await kept()).to.deep.equal([id])
       await suite.api.call('DELETE', path(), { apiKey: member.apiKey })
     }
+  })
+
+  it('the session: a sign-in in its place waits for what is being made in it, and holds up none of that', async () => {
+    const cookie = await signIn()
+    const { id } = await subscribeIn(cookie)
+    const runner = suite.database.dataSource.createQueryRunner()
+    await runner.startTransaction()
+    await runner.query(
+      'SELECT 1 FROM session JOIN push_subscription ON session_hash = hash FOR KEY SHARE OF session',
+    )
+    const next = signIn(member, cookie)
+    await eventually(async () =>
+      expect(
+        await suite.database.dataSource.query(
+          `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+        ),
+      ).not.to.deep.equal([]),
+    )
+    await runner.query('SET LOCAL lock_timeout = 200')
+    await runner.query('UPDATE push_subscription SET auth = auth WHERE id = $1', [id])
+    await runner.commitTransaction()
+    await runner.release()
+    await next
+    expect(await kept()).to.deep.equal([id])
   })
 
   it('the session: when another member signs in in its place, and not when the same one does', async () => {
