@@ -59,7 +59,7 @@ describe('threads that check payloads', () => {
   })
 
   it('give a payload its whole time although the process was paused', async () => {
-    start({ threads: 1, checkTimeoutMs: 4_000 })
+    start({ threads: 1, checkTimeoutMs: 6_000 })
     // Of growing length, until one takes so long that the pause begins in the middle.
     let json = ''
     for (let length = 16, ms = 0; ms < 1_000; length++) {
@@ -69,9 +69,9 @@ describe('threads that check payloads', () => {
     }
     const checked = check('a:pattern', json)
     await delay(50)
-    await execute('sh', ['-c', `kill -STOP ${process.pid}; sleep 4.5; kill -CONT ${process.pid}`])
+    await execute('sh', ['-c', `kill -STOP ${process.pid}; sleep 6.5; kill -CONT ${process.pid}`])
     // Only a pause in the middle takes it to the limit.
-    expect(await checked).to.deep.include({ kind: 'checked', ms: 4_000 })
+    expect(await checked).to.deep.include({ kind: 'checked', ms: 6_000 })
   })
 
   it('are stopped when a payload takes too long, and replaced for the next', async () => {
