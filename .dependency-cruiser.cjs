@@ -3,7 +3,7 @@
 
 /** Files without a folder, which know of nothing above them. */
 const shared =
-  '^src/(credentials|free-port|ids|poll-loop|problem-error|round-robin-queue|secret-box|shutdown|tally|timers)\\.ts$'
+  '^src/(credentials|free-port|ids|poll-loop|problem-error|round-robin-queue|secret-box|shutdown|tally|timers|ttl-cache)\\.ts$'
 const database = '^src/db/'
 const domain = '^src/domain/'
 const observed = '^src/observability/'

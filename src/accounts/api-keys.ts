@@ -11,7 +11,7 @@ import {
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { lockCredentials } from '../db/queries/sessions.ts'
 import { findMember, type WrittenApiKey } from '../db/queries/organisations.ts'
-import type { Actor } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
 import { newId } from '../ids.ts'
 import { callerCachesExpired } from './caller-lookup.ts'

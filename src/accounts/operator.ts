@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { hashCredential } from '../credentials.ts'
-import type { Caller, OperatorKey, OperatorScope } from '../domain/permissions.ts'
+import type { Caller } from '../domain/actor.ts'
+import type { OperatorKey, OperatorScope } from '../domain/permissions.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 import { ProblemError } from '../problem-error.ts'
 

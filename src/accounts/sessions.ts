@@ -11,7 +11,7 @@ import {
   lockSession,
 } from '../db/queries/sessions.ts'
 import { notFound, unauthenticated } from '../problem-error.ts'
-import type { Actor, Caller, KeyCaller } from '../domain/permissions.ts'
+import type { Actor, Caller, KeyCaller } from '../domain/actor.ts'
 import { requireOrganisation } from './organisations.ts'
 
 type Dependencies = { dataSource: DataSource }

@@ -3,14 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { hashCredential, isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../credentials.ts'
 import { apiKeyPrefix, auditApiKey, generateApiKey } from '../accounts/api-keys.ts'
-import {
-  saveMember,
-  saveOrganisation,
-  ACCOUNT_FORMATS,
-  accountName,
-  memberFields,
-  organisationFields,
-} from '../accounts/organisations.ts'
+import { saveMember, saveOrganisation } from '../accounts/organisations.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
 import { hasApiKey, upsertApiKey } from '../db/queries/organisations.ts'
 import type { Pooler } from '../db/connection/session-limits.ts'
@@ -18,6 +11,7 @@ import { newId, PLATFORM_ID_PATTERN } from '../ids.ts'
 import { visibleText } from '../process/visible-text.ts'
 import type { Arguments, Output } from './command-line/command.ts'
 import { commandLineActor, withDatabase } from './with-database.ts'
+import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
 import { toFieldErrors } from '../json-schema/field-errors.ts'
 import { FileError, readTextFile } from './catalogue.ts'
 

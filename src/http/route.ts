@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from 'typebox'
-import type { Actor, OperatorScope } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
+import type { OperatorScope } from '../domain/permissions.ts'
 import { operatorInAudit, type Operator } from '../accounts/operator.ts'
 import type { AuditActor } from '../db/queries/audit.ts'
 import type { IdempotentRequest } from '../db/queries/idempotency.ts'

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import Router, { type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
-import type { Caller } from '../domain/permissions.ts'
+import type { Caller } from '../domain/actor.ts'
 import { callerOfOperator } from '../accounts/operator.ts'
 import { hashCredential } from '../credentials.ts'
 import {

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { hashCredential, newToken } from '../credentials.ts'
-import type { KeyCaller } from '../domain/permissions.ts'
+import type { KeyCaller } from '../domain/actor.ts'
 import type { KnownCredentials } from '../accounts/caller-lookup.ts'
 import { insertStreamTicket, takeStreamTicket } from '../db/queries/one-use-tokens.ts'
 import { ProblemError, unauthenticated } from '../problem-error.ts'

@@ -11,7 +11,8 @@ import {
   updateWebhook as updateRow,
 } from '../db/queries/webhooks.ts'
 import { resumeUnattempted, stopUnwanted } from '../deliveries/protocol/change-deliveries.ts'
-import { type Actor, includesSubscription } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
+import { includesSubscription } from '../domain/permissions.ts'
 import type { IncidentLabel } from '../domain/workflow-inputs.ts'
 import { notFound, requireSubscriptionRights, webhookDisabled } from '../problem-error.ts'
 import { signalIncident, type SignalDependencies } from '../incidents/evaluate-notifications.ts'

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
-import { type Actor, MAX_EVENT_KEY_LENGTH, WILDCARD } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
+import { MAX_EVENT_KEY_LENGTH, WILDCARD } from '../domain/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Db } from '../db/connection/db.ts'
 import { recordAudit } from '../db/queries/audit.ts'

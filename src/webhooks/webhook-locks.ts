@@ -4,7 +4,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { DataSource, EntityManager } from 'typeorm'
 import { WebhookLockedError } from '../db/connection/connection-errors.ts'
 import { lockWebhookWithin, requireWebhook, tryLockWebhook, type WebhookRow } from '../db/queries/webhooks.ts'
-import type { Actor } from '../domain/permissions.ts'
+import type { Actor } from '../domain/actor.ts'
 
 type Work<T> = (manager: EntityManager) => Promise<T>
 

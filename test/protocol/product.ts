@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm'
-import type { Actor } from '../../src/domain/permissions.ts'
+import type { Actor } from '../../src/domain/actor.ts'
 import {
   discard,
   markErased,

@@ -6,14 +6,12 @@ import {
   Organisation,
   OrganisationErasure,
   PushSubscription,
-  PortalLink,
-  Session,
-  StreamTicket,
 } from '../entities/organisation.ts'
 import { Attempt, Delivery } from '../entities/delivery.ts'
 import { AuditEntry } from '../entities/audit-entry.ts'
 import { Event, EventHorizon, IdempotencyKey } from '../entities/event.ts'
 import { Incident, Notification } from '../entities/incident.ts'
+import { PortalLink, Session, StreamTicket } from '../entities/session.ts'
 import { RetryJobWebhook, RetryJob } from '../entities/retry-job.ts'
 import { Webhook } from '../entities/webhook.ts'
 import { Initial1 } from '../migrations/0001-initial.ts'

@@ -2,7 +2,8 @@
 // request, and the conflict of the INSERT is with the partial index of names that are not revoked.
 import { timingSafeEqual } from 'node:crypto'
 import { IsNull, Raw } from 'typeorm'
-import type { KeyCaller, Grants } from '../../domain/permissions.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
+import type { Grants } from '../../domain/permissions.ts'
 import { hashCredential } from '../../credentials.ts'
 import { ApiKey, Member, Organisation } from '../entities/organisation.ts'
 import { returning, sql, type Db } from '../connection/db.ts'

@@ -1,5 +1,5 @@
 // Hand-written: a token is stored with the key or member that it depends on, and taken once, in one statement each.
-import type { KeyCaller } from '../../domain/permissions.ts'
+import type { KeyCaller } from '../../domain/actor.ts'
 import { sql, type Db } from '../connection/db.ts'
 import { CALLER, IS_IN_FORCE } from './api-keys.ts'
 import { IS_ERASING } from './erasures.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm'
-import type { Actor } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { listDiscardable } from '../../db/queries/delivery-selection.ts'
 import { closeResolvedIncident } from '../../db/queries/incidents.ts'

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import type { Actor } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
-import { type Actor, isSubscribedTo } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
+import { isSubscribedTo } from '../../domain/permissions.ts'
 import type { Db } from '../../db/connection/db.ts'
 import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
 import { LONG_STATEMENT_TIMEOUT_MS } from '../../db/connection/session-limits.ts'

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
-import { type Actor, isSubscribedTo } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
+import { isSubscribedTo } from '../../domain/permissions.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findDelivery } from '../../db/queries/deliveries.ts'
 import { findWebhook, requireWebhook } from '../../db/queries/webhooks.ts'

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm'
-import { type Actor, TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
+import { TEST_EVENT_KEY, isSubscribedTo } from '../../domain/permissions.ts'
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import { findMember } from '../../db/queries/organisations.ts'

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { hashCredential, isKeyShaped, MIN_DEMO_KEY_LENGTH, MIN_KEY_LENGTH } from '../../credentials.ts'
-import type { Caller, KeyCaller, OperatorScope } from '../../domain/permissions.ts'
+import type { Caller, KeyCaller } from '../../domain/actor.ts'
+import type { OperatorScope } from '../../domain/permissions.ts'
 import { requireScope, type KnownOperatorKey } from '../../accounts/operator.ts'
 import { findCallerOfSession, findOperatorSession, type Session } from '../../db/queries/sessions.ts'
 import { notFound, ProblemError, unauthenticated } from '../../problem-error.ts'

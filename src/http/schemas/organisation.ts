@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { accountName, memberFields, organisationFields } from '../../accounts/organisations.ts'
+import { accountName, memberFields, organisationFields } from '../../accounts/account-fields.ts'
 import { PLATFORM_ID_PATTERN } from '../../ids.ts'
 import { EXAMPLE_IDS, id, timestamp, orNull } from './common.ts'
 

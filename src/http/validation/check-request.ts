@@ -6,12 +6,12 @@ import { badRequest, invalidFields, overloaded, type FieldError } from '../../pr
 import { createBoundedCompiler, isObject, isQuicklyChecked } from '../../json-schema/count-checks.ts'
 import type { ApiDependencies } from '../api.ts'
 import type { Route, RouteRequest } from '../route.ts'
-import type { Actor, Caller } from '../../domain/permissions.ts'
+import type { Actor, Caller } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import type { TraceContext } from '../../observability/tracing.ts'
 import { belowData } from '../../catalogue/catalogue.ts'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { ACCOUNT_FORMATS } from '../../accounts/organisations.ts'
+import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
 
 /** `verbose`: an error has the value too, which tells null from a value of another type. */
 const OPTIONS: Options = {

@@ -1,6 +1,6 @@
 import { ECDH } from 'node:crypto'
 import type { DataSource } from 'typeorm'
-import type { Actor } from '../../domain/permissions.ts'
+import type { Actor } from '../../domain/actor.ts'
 import { recordAudit } from '../../db/queries/audit.ts'
 import {
   deleteEndedPushSubscriptions,

@@ -1,4 +1,4 @@
-import type { Actor } from '../../../../../src/domain/permissions.ts'
+import type { Actor } from '../../../../../src/domain/actor.ts'
 import { discardDelivery } from '../../../../../src/deliveries/retry/discard-deliveries.ts'
 import { retryDelivery } from '../../../../../src/deliveries/retry/retry-delivery.ts'
 import { ProblemError } from '../../../../../src/problem-error.ts'
