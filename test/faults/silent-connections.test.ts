@@ -1,9 +1,10 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource, poolStatus } from '../../src/db/connection/data-source.ts'
 import { isDatabaseUnavailable } from '../../src/db/connection/connection-errors.ts'
 import { allowLongerStatements } from '../../src/db/connection/database-client.ts'
+import { blockProcess } from '../helpers/block-process.ts'
 import { useDatabase } from '../helpers/database/database.ts'
 import { createDatabaseProxy } from './rig/tcp-proxy.ts'
 
@@ -81,9 +82,7 @@ describe('a pool behind connections that fall silent', () => {
     const before = await pid()
     const answered = pid()
     await delay(50)
-    // What blocks this process here is followed by timers, and these by sockets.
-    await nextTurn()
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STATEMENT_TIMEOUT_MS + 2_500)
+    await blockProcess(STATEMENT_TIMEOUT_MS + 2_500)
     expect(await answered.catch(String)).to.deep.equal(before)
     await closeDataSource(direct)
   })

@@ -140,19 +140,17 @@ export async function lockSession(db: Db, hash: Buffer): Promise<void> {
 
 /** Ends a session, with the push subscriptions that were made in it, also by a request that it had to wait for. */
 export async function deleteSession(db: Db, organisationId: string, hash: Buffer): Promise<void> {
+  const of = { organisationId, hash }
   await sql(
     `DELETE FROM session
       WHERE hash = :hash
         AND (organisation_id = :organisationId OR EXISTS (
           SELECT 1 FROM api_key WHERE id = session.api_key_id AND api_key.organisation_id = :organisationId))`,
-    { organisationId, hash },
+    of,
   ).rows(db)
   await sql(
     'DELETE FROM push_subscription WHERE organisation_id = :organisationId AND session_hash = :hash',
-    {
-      organisationId,
-      hash,
-    },
+    of,
   ).rows(db)
 }
 

@@ -53,9 +53,8 @@ export async function requestRetryJob(
   { mode, webhookId, selection }: { mode: RetryMode; webhookId: string | null; selection: DeliverySelection },
   idempotency: IdempotentRequest | null,
 ): Promise<RetryJobRow> {
-  const { dataSource } = dependencies
   const { organisationId, memberId } = actor
-  const insert = async (db: Db): Promise<RetryJobRow> => {
+  return createJob(dependencies, organisationId, idempotency, async (db) => {
     if (webhookId !== null) await requireEnabled(db, organisationId, webhookId)
     const id = newId()
     const created = await insertRetryJob(db, {
@@ -69,23 +68,25 @@ export async function requestRetryJob(
     const details = { jobId: id, mode, total: created.total, ...selectionForAudit(selection) }
     await recordAudit(db, actor, { action: 'deliveries.retried', webhookId, details })
     return created
-  }
+  })
+}
+
+/** Commits what `insert` returns, and starts its workflow, which is not awaited: the answer does not depend on Temporal. */
+async function createJob<Job extends RetryJobRow | ReplayRow>(
+  { dataSource, retryWorkflows, logger }: Dependencies,
+  organisationId: string,
+  idempotency: IdempotentRequest | null,
+  insert: (db: Db) => Promise<Job>,
+): Promise<Job> {
   const { answer: job, replayed } = await countFairly(organisationId, () =>
     transactOnce(dataSource, idempotency, insert),
   )
-  if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
+  const { id: jobId, state } = job
+  if (!replayed && state === 'running')
+    retryWorkflows
+      .start({ organisationId, jobId })
+      .catch((error: unknown) => logger.warn({ event: 'retry_job.start_failed', jobId, err: error }))
   return job
-}
-
-/** Starts the workflow of a committed job. It is not awaited: the answer does not depend on Temporal. */
-function startJob(
-  { retryWorkflows, logger }: Pick<Dependencies, 'retryWorkflows' | 'logger'>,
-  job: { organisationId: string; jobId: string },
-): void {
-  const { jobId } = job
-  retryWorkflows
-    .start(job)
-    .catch((error: unknown) => logger.warn({ event: 'retry_job.start_failed', jobId, err: error }))
 }
 
 type ReplayDependencies = Dependencies & {
@@ -106,10 +107,10 @@ export async function requestReplay(
   request: Request,
   idempotency: IdempotentRequest | null,
 ): Promise<ReplayRow> {
-  const { dataSource, keptDays } = dependencies
+  const { keptDays } = dependencies
   const { organisationId, memberId } = actor
   const { webhookId, range } = request
-  const insert = async (db: Db): Promise<ReplayRow> => {
+  return createJob(dependencies, organisationId, idempotency, async (db) => {
     await requireReplayRights(db, dependencies, actor, request)
     const of = { organisationId, webhookId, range, keptDays }
     const count = await countReplayable(db, of)
@@ -118,12 +119,7 @@ export async function requestReplay(
     const details = { jobId: id, ...range, since: count.since, until: count.until, total: count.total }
     await recordAudit(db, actor, { action: 'events.replayed', webhookId, details })
     return created
-  }
-  const { answer: job, replayed } = await countFairly(organisationId, () =>
-    transactOnce(dataSource, idempotency, insert),
-  )
-  if (!replayed && job.state === 'running') startJob(dependencies, { organisationId, jobId: job.id })
-  return job
+  })
 }
 
 /** Counts what {@link requestReplay} would send, and throws what it would throw. */

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { createPipeline, type Pipeline } from '../../../src/http/limits/pipeline.ts'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
+import { blockProcess } from '../../helpers/block-process.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseAnswer, sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
 
@@ -219,9 +219,7 @@ describe('connections of the API', () => {
       { eval: true, workerData: { port: listening.port, request: get('/item') } },
     )
     await once(late, 'message')
-    // What the worker sends reaches this process after all of its timers.
-    await nextTurn()
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_500)
+    await blockProcess(10_500)
     const [lateAnswer] = (await once(late, 'message')) as [string]
     const blankClosed = once(late, 'message')
     expect(lateAnswer).to.match(/^HTTP\/1\.1 200 /)

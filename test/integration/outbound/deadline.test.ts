@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import * as tls from 'node:tls'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
+import { blockProcess } from '../../helpers/block-process.ts'
 import {
   createCertificate,
   createTestClient,
@@ -144,13 +145,11 @@ describe('the deadline of a POST', () => {
     try {
       const [port] = (await once(receiver, 'message')) as [number]
       const client = createTestClient({ timeoutMs: 1_000 })
-      // Until after the deadline nothing else runs.
-      const busyUntilMs = performance.now() + 1_200
+      const blockedUntilMs = performance.now() + 1_200
       const posting = client.post({ url: `http://127.0.0.1:${port}/`, headers: {}, body: BODY })
       await delay(150)
-      // Timers come before sockets after this.
-      await nextTurn()
-      while (performance.now() < busyUntilMs);
+      // Until after the deadline.
+      await blockProcess(blockedUntilMs - performance.now())
       const { succeeded, error } = await posting
       expect(succeeded, error ?? '').to.equal(true)
     } finally {
