@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import {
   createPayloadThreads,
   type PayloadThreads,
   type ThreadVerdict,
 } from '../../../src/catalogue/payload-threads.ts'
-
-const execute = promisify(execFile)
 
 const listOf = (items: object) => ({ type: 'object', properties: { list: { type: 'array', items } } })
 const branches = Array.from({ length: 20 }, (_, index) => ({ type: 'integer', maximum: -index }))
@@ -62,14 +60,20 @@ describe('threads that check payloads', () => {
     start({ threads: 1, checkTimeoutMs: 6_000 })
     // Of growing length, until one takes so long that the pause begins in the middle.
     let json = ''
-    for (let length = 16, ms = 0; ms < 1_000; length++) {
+    for (let length = 16, ms = 0; ms < 500; length++) {
       json = JSON.stringify({ data: { a: `${'a'.repeat(length)}!` } })
       const verdicts = [await check('a:pattern', json), await check('a:pattern', json)]
       ms = Math.min(...verdicts.map((verdict) => (verdict.kind === 'busy' ? 0 : verdict.ms)))
     }
+    const pause = spawn('sh', [
+      '-c',
+      `read go; kill -STOP ${process.pid}; sleep 6.5; kill -CONT ${process.pid}`,
+    ])
+    await once(pause, 'spawn')
     const checked = check('a:pattern', json)
     await delay(50)
-    await execute('sh', ['-c', `kill -STOP ${process.pid}; sleep 6.5; kill -CONT ${process.pid}`])
+    pause.stdin.end('\n')
+    await once(pause, 'exit')
     // Only a pause in the middle takes it to the limit.
     expect(await checked).to.deep.include({ kind: 'checked', ms: 6_000 })
   })
