@@ -25,6 +25,9 @@ const FACTS = {
   erasure_row: 'halfErased',
 } as const
 
+/** The temporary folder of a test run goes with it. */
+const KEPT = process.env['POSTHORN_TEST_KEPT'] ?? tmpdir()
+
 type Line = { type: string } & Record<string, unknown>
 
 /**
@@ -33,7 +36,7 @@ type Line = { type: string } & Record<string, unknown>
  */
 export function writeHistory(
   record: PlayRecord,
-  file = join(mkdtempSync(join(tmpdir(), `posthorn-play-${record.seed}-`)), 'history.jsonl'),
+  file = join(mkdtempSync(join(KEPT, `posthorn-play-${record.seed}-`)), 'history.jsonl'),
 ): string {
   const { seed, attemptTimeoutMs, notifyAfterMs, victimMs, queuedMs, endedAt, facts } = record
   const lines: object[] = [

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ export type MochaProcess = { ended: Promise<Counts>; showOutput(): void; stop():
 export function startMocha(options: {
   args: readonly string[]
   servers: TestServers
-  /** The process writes its counts into this folder, under `name`. */
+  /** The process writes its counts into this folder, under `name`, and what is temporary. */
   folder: string
   name: string
   /** How long the process may live after its last test. */
@@ -39,6 +40,9 @@ export function startMocha(options: {
       stdio: ['inherit', 'pipe', 'pipe'],
       env: {
         ...process.env,
+        TMPDIR: folder,
+        // Where what shall outlive the run goes.
+        POSTHORN_TEST_KEPT: tmpdir(),
         POSTHORN_TEST_SERVERS: JSON.stringify(servers),
         POSTHORN_TEST_COUNTS: countsFile,
         ...(exitTimeoutMs === undefined ? {} : { POSTHORN_TEST_EXIT_TIMEOUT_MS: String(exitTimeoutMs) }),

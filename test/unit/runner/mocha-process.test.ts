@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -56,6 +56,12 @@ describe('the mocha processes of a test run', () => {
     expect(await sumCounts(processes)).to.deep.equal({ passes: 2, failures: 1, failed, skipped })
     const text = output.join('')
     expect(text).to.match(/first[^]*1 passing[^]*second[^]*1 passing[^]*1 failing/)
+  })
+
+  it('keep what tests leave behind in the folder of the run', async () => {
+    const leaving = `require('node:fs').mkdtempSync(require('node:os').tmpdir() + '/left-')`
+    await sumCounts([start('leaving', passing('first') + ';' + leaving)])
+    expect(readdirSync(folder).filter((name) => name.startsWith('left-'))).to.have.length(1)
   })
 
   it('count a failure for a process that dies or exits badly after its last test', async () => {
