@@ -5,6 +5,7 @@ import { ProblemError } from '../problem-error.ts'
 import { createTrustedProxies, type TrustedProxies, senderNetwork } from './middleware/trusted-proxies.ts'
 import {
   createPipeline,
+  createUnreadAnswers,
   problemHeaders,
   type HandleRequest,
   type Pipeline,
@@ -22,6 +23,9 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000
 
 /** How often Node.js checks for connections beyond these limits; its default would add half a minute to each. */
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000
+
+/** Far more than clients that read leave; with as many answers as connections a process could run out of memory. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 /** How long requests in flight may take when the process stops. */
 const CLOSE_GRACE_MS = 3_000
@@ -44,6 +48,8 @@ export type ListenOptions = {
   onRefused?: () => void
   closeGraceMs?: number
   pipelineLimits?: Partial<PipelineLimits>
+  /** What clients have not read of their answers, on all connections. */
+  maxUnreadBytes?: number
 }
 
 /**
@@ -71,6 +77,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
   const pipelines = new WeakMap<Socket, Pipeline>()
   const handleOfSocket: HandleRequest = (request, response) =>
     pipelines.get(request.socket)?.handle(request, response)
+  const unread = createUnreadAnswers(options.maxUnreadBytes ?? MAX_UNREAD_BYTES)
   const admit = createAdmission(maxConnections, proxies)
 
   const server = createServer(
@@ -99,7 +106,7 @@ export async function listen(app: Koa, options: ListenOptions): Promise<Listenin
       return
     }
     const handleRequest = admitted === 'probes' ? handleProbe : handle
-    pipelines.set(socket, createPipeline(socket, handleRequest, options.pipelineLimits))
+    pipelines.set(socket, createPipeline(socket, handleRequest, unread, options.pipelineLimits))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

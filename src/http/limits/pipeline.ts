@@ -11,6 +11,37 @@ export type PipelineLimits = {
   writeTimeoutMs: number
 }
 
+/** The answers of all connections that their clients have not read. */
+export type UnreadAnswers = {
+  /** Counts what waits for the client of a connection. Beyond the bound, those that have waited longest are disconnected. */
+  add(socket: Socket): void
+  remove(socket: Socket): void
+}
+
+export function createUnreadAnswers(maxBytes: number): UnreadAnswers {
+  const sizes = new Map<Socket, number>()
+  let total = 0
+
+  function remove(socket: Socket): void {
+    total -= sizes.get(socket) ?? 0
+    sizes.delete(socket)
+  }
+
+  return {
+    add(socket) {
+      const size = socket.writableLength
+      sizes.set(socket, size)
+      total += size
+      for (const oldest of sizes.keys()) {
+        if (total <= maxBytes) break
+        oldest.destroy()
+        remove(oldest)
+      }
+    },
+    remove,
+  }
+}
+
 export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The requests of one connection. */
@@ -44,6 +75,7 @@ const CLOSE_AFTER_MS = 5_000
 export function createPipeline(
   socket: Socket,
   handle: HandleRequest,
+  unread: UnreadAnswers,
   limits: Partial<PipelineLimits> = {},
 ): Pipeline {
   const { maxPipelined, writeTimeoutMs } = { ...LIMITS, ...limits }
@@ -56,6 +88,7 @@ export function createPipeline(
 
   socket.once('close', () => {
     clearTimeout(writeTimer)
+    unread.remove(socket)
     current = null
     waiting = []
   })
@@ -67,10 +100,13 @@ export function createPipeline(
     current = response
     response.once('prefinish', () => {
       // The answer is complete: from now on the client has to read it. Before that a stream has its own limits.
-      if (current === response) writeTimer = setTimeout(() => socket.destroy(), writeTimeoutMs)
+      if (current !== response) return
+      writeTimer = setTimeout(() => socket.destroy(), writeTimeoutMs)
+      unread.add(socket)
     })
     response.once('close', () => {
       clearTimeout(writeTimer)
+      unread.remove(socket)
       current = null
       // RFC 9112, 9.6: nothing is handled after an answer that announced the close.
       if (!socket.writable) waiting = []

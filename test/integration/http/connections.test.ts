@@ -5,23 +5,25 @@ import { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { createPipeline, type Pipeline } from '../../../src/http/limits/pipeline.ts'
+import { createPipeline, createUnreadAnswers, type Pipeline } from '../../../src/http/limits/pipeline.ts'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
 import { blockProcess } from '../../helpers/block-process.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { parseAnswer, sendBytes, sendRaw } from '../../helpers/api/raw-request.ts'
 
-const LARGE = Buffer.alloc(1024 * 1024, 'x')
+const MIB = 1024 * 1024
+const LARGE = Buffer.alloc(MIB, 'x')
+const HUGE = Buffer.alloc(16 * MIB, 'x')
 
 describe('connections of the API', () => {
   let listening: Listening
   let sockets: Socket[]
   let handled: string[]
   let streams: Readable[]
-  let closed: boolean
+  let closed: string[]
 
   beforeEach(() => {
-    closed = false
+    closed = []
     sockets = []
     handled = []
     streams = []
@@ -35,9 +37,9 @@ describe('connections of the API', () => {
     const app = new Koa()
     app.silent = true
     app.use((ctx) => {
-      handled.push(ctx.path)
+      handled.push(ctx.url)
       // On the side of the server: a client that does not read sees no end.
-      ctx.req.socket.once('close', () => (closed = true)).setMaxListeners(0)
+      ctx.req.socket.once('close', () => void closed.push(ctx.url)).setMaxListeners(0)
       if (ctx.path === '/stream') {
         const stream = new Readable({ read: () => undefined })
         streams.push(stream)
@@ -46,7 +48,8 @@ describe('connections of the API', () => {
         stream.push('first\n')
         return
       }
-      ctx.body = ctx.path === '/large' ? LARGE : `you asked for ${ctx.path}\n`
+      const bodies: Record<string, Buffer> = { '/large': LARGE, '/huge': HUGE }
+      ctx.body = bodies[ctx.path] ?? `you asked for ${ctx.path}\n`
     })
     listening = await listen(app, { host: '127.0.0.1', port: 0, closeGraceMs: 100, ...options })
   }
@@ -111,7 +114,9 @@ describe('connections of the API', () => {
     const server = createServer(limits, (request, response) =>
       pipelines.get(request.socket)?.handle(request, response),
     )
-    server.on('connection', (socket) => pipelines.set(socket, createPipeline(socket, answer)))
+    server.on('connection', (socket) =>
+      pipelines.set(socket, createPipeline(socket, answer, createUnreadAnswers(MIB))),
+    )
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
       pipelines.get(socket)?.refuseUnreadable(error.code),
     )
@@ -128,7 +133,7 @@ describe('connections of the API', () => {
     await serve({ pipelineLimits: { writeTimeoutMs: 300 } })
     const socket = await open()
     socket.write(get('/large').repeat(1_400))
-    await eventually(() => expect(closed).to.equal(true))
+    await eventually(() => expect(closed).to.not.be.empty)
     // What the buffers of the system take is sent; beyond it nothing is begun.
     expect(handled.length).to.be.within(2, 39)
     expect((await sendRaw(listening.url, { method: 'GET', path: '/next' })).status).to.equal(200)
@@ -144,6 +149,19 @@ describe('connections of the API', () => {
     await eventually(() => expect(received).to.be.above(2 * LARGE.length))
     socket.write(get('/item'))
     await eventually(() => expect(handled).to.have.length(3))
+  })
+
+  it('disconnects those that have left an answer unread for longest when all of them take too much', async () => {
+    await serve({ maxUnreadBytes: 2.5 * HUGE.length })
+    for (const path of ['/huge?first', '/huge?second', '/huge?third']) {
+      const socket = await open()
+      socket.write(get(path))
+      await eventually(() => expect(handled).to.include(path))
+    }
+    await eventually(() => expect(closed).to.deep.equal(['/huge?first']))
+    const read = await fetch(`${listening.url}/huge?read`)
+    expect((await read.arrayBuffer()).byteLength).to.equal(HUGE.length)
+    expect(closed).to.not.include('/huge?third')
   })
 
   it('keeps an idle stream open for longer than an answer may remain unread', async () => {
