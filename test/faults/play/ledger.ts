@@ -95,8 +95,8 @@ function chargeOf(first: NumberedPost, repeat: LedgerPost, faults: readonly Faul
 
 /**
  * Returns for each POST of one delivery which attempt it was made for, in the order of arrival. A recorded attempt names
- * its POST by the answer's body; one without an answer is known by its time. A POST that no record names was made for
- * the attempt that was next when it arrived, or again for one that was recorded by then where it was held up. Without
+ * its POST by the answer's body; one without an answer is known by its time, which a receiver on a busy machine may read
+ * later. A POST that no record names was made for the attempt that was next when it arrived, or again for one that was recorded by then where it was held up. Without
  * records each POST is an attempt of its own, until one was confirmed.
  */
 export function numberPosts(
@@ -105,7 +105,7 @@ export function numberPosts(
   faults: readonly Fault[],
 ): NumberedPost[] {
   const sorted = [...posts].sort((one, other) => one.arrivedAt - other.arrivedAt)
-  const recorded = matchAttempts(sorted, attempts)
+  const recorded = matchAttempts(sorted, attempts, faults)
   const completing = attempts.find(({ outcome }) => outcome === 'succeeded')?.number ?? Infinity
   const numbered: NumberedPost[] = []
   for (const post of sorted) {
@@ -144,6 +144,7 @@ function isHeldUp(
 function matchAttempts(
   sorted: readonly LedgerPost[],
   attempts: readonly AttemptFacts[],
+  faults: readonly Fault[],
 ): Map<number, AttemptFacts> {
   const recorded = new Map<number, AttemptFacts>()
   for (const attempt of attempts) {
@@ -159,9 +160,22 @@ function matchAttempts(
         arrivedAt >= attempt.startedAt - TOLERANCE_MS &&
         arrivedAt <= attempt.endedAt + TOLERANCE_MS,
     )
-    if (post !== undefined) recorded.set(post.id, attempt)
+    const found = post ?? sorted.find((one) => !recorded.has(one.id) && isReadLate(attempt, one, faults))
+    if (found !== undefined) recorded.set(found.id, attempt)
   }
   return recorded
+}
+
+/** Whether the sender's time was over when a receiver without a processor read the POST. */
+function isReadLate(
+  { failureCode, endedAt }: AttemptFacts,
+  { arrivedAt }: LedgerPost,
+  faults: readonly Fault[],
+): boolean {
+  const isBusy = faults.some(
+    ({ kind, from, to }) => kind === 'busy_machine' && from <= arrivedAt && to >= endedAt,
+  )
+  return isBusy && failureCode === 'timeout' && arrivedAt > endedAt
 }
 
 export function isConfirmed({ status }: { status: number | null }): boolean {

@@ -57,6 +57,14 @@ export const SOUND: Forgery[] = [
     },
   ],
   [
+    'a POST that its endpoint read on a busy machine when the time of its sender was over',
+    ({ posts, facts, faults }) => {
+      Object.assign(facts.attempts[0]!, { failureCode: 'timeout', statusCode: null, responseBody: null })
+      posts[0] = forgePost(1, 600, 200)
+      faults.push({ ...fault('busy_machine', 0, 700), process: null })
+    },
+  ],
+  [
     'a notification to each kind, once',
     (record) => {
       notify(record, {})

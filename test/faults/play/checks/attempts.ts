@@ -76,7 +76,8 @@ function earliness(record: PlayRecord, { id, numbered, recorded }: Of, post: Num
     (one) => one.number === number && (record.facts === null || one.recordedAt !== null),
   )
   if (before === undefined && postBefore === undefined) return null
-  const isExact = postBefore !== undefined && postBefore.status !== null
+  const wasReadLate = postBefore !== undefined && (before?.endedAt ?? Infinity) < postBefore.arrivedAt
+  const isExact = postBefore !== undefined && postBefore.status !== null && !wasReadLate
   const endedAt = isExact ? postBefore.endedAt! : (before?.endedAt ?? postBefore!.endedAt ?? Infinity)
   const waitMs = waitAfterAttempt(number) ?? Infinity
   const tooEarlyMs =
