@@ -10,6 +10,7 @@ import {
   purgeRetryJobs,
   type PurgeCursor,
 } from '../db/queries/retention.ts'
+import { noteLastSuccesses } from '../db/queries/incidents.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
 import type { Db } from '../db/connection/db.ts'
 import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
@@ -93,6 +94,10 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays, auditDays 
     all('incidents', (db) => purgeIncidents(db, failedDays, limit)),
     (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),
     (after) => purgeDeliveries(dataSource, 'stopped', { days: failedDays, after, limit }),
+    async () => {
+      await transactLonger(dataSource, noteLastSuccesses)
+      return { next: null }
+    },
     (after) => purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit }),
     (after) => purgeEvents(dataSource, { days: Math.max(completedDays, failedDays), after, limit }),
   ]

@@ -33,7 +33,10 @@ export class Incident {
   @Column('timestamptz', { name: 'closed_at', nullable: true })
   closedAt!: Date | null
 
-  /** When its webhook was last switched on again; failures before that no longer count as continuous. */
+  /**
+   * When its webhook was last switched on again, or last succeeded before retention deleted that; failures before it no
+   * longer count as continuous.
+   */
   @Column('timestamptz', { name: 'resumed_at', nullable: true })
   resumedAt!: Date | null
 

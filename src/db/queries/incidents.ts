@@ -98,6 +98,23 @@ export function resumeIncident(db: Db, of: OfWebhook): Promise<IncidentLabel | n
   return changeOpen(db, of, 'resumed_at', 'true')
 }
 
+/**
+ * Notes the last success of their webhooks in open incidents, before retention deletes it: what failed before it does not
+ * count. A success of the last hours is not deleted yet. In the order of ids, so that two of these do not deadlock.
+ */
+export async function noteLastSuccesses(db: Db): Promise<void> {
+  await sql(
+    `WITH last AS (
+       SELECT incident.id, success.at
+         FROM incident CROSS JOIN LATERAL (SELECT max(started_at) AS at FROM attempt
+                                            WHERE webhook_id = incident.webhook_id AND outcome = 'succeeded') success
+        WHERE closed_at IS NULL AND at > coalesce(resumed_at, '-infinity') AND at < now() - interval '12 hours'
+        ORDER BY incident.id FOR NO KEY UPDATE OF incident
+     ) UPDATE incident SET resumed_at = greatest(resumed_at, last.at) FROM last WHERE incident.id = last.id`,
+    {},
+  ).rows(db)
+}
+
 /** Closes the webhook's open incident if no delivery is unresolved. */
 export function closeResolvedIncident(db: Db, of: OfWebhook): Promise<IncidentLabel | null> {
   return changeOpen(db, of, 'closed_at', 'NOT has_unresolved(webhook_id)')

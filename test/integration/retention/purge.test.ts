@@ -5,6 +5,8 @@ import { purge } from '../../../src/retention/purge.ts'
 import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 import { eraseBody } from '../../../src/db/queries/events.ts'
 import { markErased } from '../../../src/deliveries/protocol/change-deliveries.ts'
+import { openIncident } from '../../../src/db/queries/incidents.ts'
+import { findEvaluationInputs, findIncident } from '../../../src/db/queries/notifications.ts'
 import { FROM_THE_OLDEST, purgeDeliveries } from '../../../src/db/queries/retention.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
@@ -162,6 +164,24 @@ describe('retention', () => {
     )
     expect(await purgeNow()).to.include({ deliveries: 1 })
     expect(await count('incident', 'closed_at IS NULL')).to.equal(1)
+  })
+
+  it('still counts no failure before the last success when it has deleted that', async () => {
+    const incident = { id: newId(), organisationId: member.organisationId, webhookId: webhookIds[0]! }
+    await insertDelivery('failed', '40 days')
+    await insertDelivery('completed', '31 days')
+    await dataSource.query(
+      `UPDATE attempt SET started_at = completed_at, outcome = CASE state WHEN 'completed' THEN 'succeeded' ELSE 'failed' END
+         FROM delivery WHERE delivery.id = delivery_id`,
+    )
+    await openIncident(dataSource, incident)
+    const streak = async (): Promise<unknown> => {
+      const row = await findIncident(dataSource, incident.organisationId, incident.id)
+      return (await findEvaluationInputs(dataSource, row!)).streak
+    }
+    expect(await streak()).to.equal(null)
+    expect(await purgeNow()).to.include({ deliveries: 1 })
+    expect(await streak()).to.equal(null)
   })
 
   it('keeps an event until its last delivery goes', async () => {
