@@ -81,6 +81,6 @@ function cureOf(code: string, address: string): string {
   if (code.startsWith('28'))
     return 'Correct the user or the password in DATABASE_URL, or let the server accept them.'
   if (code === '3D000') return 'Create that database, or correct the name in DATABASE_URL.'
-  if (code === '08P01') return 'Behind a pooler in transaction mode, set DATABASE_POOLER=transaction.'
+  if (code === '08P01') return 'Behind a pooler such as PgBouncer, set DATABASE_POOLER=transaction.'
   return 'Check DATABASE_URL and the network between; `posthorn doctor` examines more.'
 }

@@ -19,7 +19,7 @@ describe('PgBouncer in transaction mode', () => {
 
   beforeEach(async () => {
     // Fewer connections than a process has, so that each transaction may have another one.
-    bouncer = await startPgBouncer(stage.databaseUrl, 5)
+    bouncer = await startPgBouncer(stage.databaseUrl, { poolSize: 5 })
   })
   afterEach(() => bouncer.stop())
 
@@ -58,6 +58,17 @@ describe('PgBouncer in transaction mode', () => {
     }
     expect(await problemsWith('none')).to.include('error database.pooler_undeclared')
     expect(await problemsWith('transaction')).not.to.include('error database.pooler_undeclared')
+  })
+
+  it('is found in session mode too, where it drops the limits of connections', async () => {
+    const options = { poolSize: 30, mode: 'session', ignored: 'options' }
+    const dropping = await startPgBouncer(stage.databaseUrl, options)
+    try {
+      const settings = settingsOf(dropping.urlOf(stage.databaseUrl), { DATABASE_POOLER: 'none' })
+      expect((await examine(settings)).problems).to.include('error database.pooler_undeclared')
+    } finally {
+      await dropping.stop()
+    }
   })
 
   it('applies migrations', async () => {

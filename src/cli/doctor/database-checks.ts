@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
 import {
+  hasSessionLimits,
   hasSharedSessions,
   listAppliedMigrations,
   listMissingRights,
@@ -103,6 +104,8 @@ async function checkPooler(db: DataSource, pooler: Pooler): Promise<Finding[]> {
     return [ok('database.pooler', 'DATABASE_POOLER=transaction suits a server with a pooler and without one')]
   if (await hasSharedSessions(db))
     return [problem('database.pooler_undeclared', 'transactions of one connection get different sessions')]
+  if (!(await hasSessionLimits(db)))
+    return [problem('database.pooler_undeclared', 'the time limits of connections do not reach the server')]
   return [ok('database.pooler', 'no pooler in transaction mode was seen, as DATABASE_POOLER=none has it')]
 }
 

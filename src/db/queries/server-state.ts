@@ -71,6 +71,14 @@ export async function hasSharedSessions(dataSource: DataSource): Promise<boolean
   }
 }
 
+/** Returns whether sessions have time limits in the server: a pooler may drop those that a connection starts with. */
+export async function hasSessionLimits(db: Db): Promise<boolean> {
+  const limits = sql(
+    `SELECT current_setting('statement_timeout') <> '0' OR current_setting('lock_timeout') <> '0' AS "areSet"`,
+  )
+  return (await limits.one<{ areSet: boolean }>(db)).areSet
+}
+
 async function readSessionId(db: Db): Promise<number> {
   return (await sql(`SELECT pg_backend_pid() AS id`).one<{ id: number }>(db)).id
 }

@@ -11,11 +11,14 @@ const PGBOUNCER = '/usr/sbin/pgbouncer'
 
 export const isPgBouncerInstalled = existsSync(PGBOUNCER)
 
-/** PgBouncer in transaction mode before one server. */
+/** PgBouncer before one server. */
 export type PgBouncer = { urlOf(databaseUrl: string): string; log(): string; stop(): Promise<void> }
 
-/** `poolSize`: its connections to each database. */
-export async function startPgBouncer(databaseUrl: string, poolSize: number): Promise<PgBouncer> {
+/** `poolSize`: its connections to each database; `ignored`: startup parameters that it drops. */
+export async function startPgBouncer(
+  databaseUrl: string,
+  { poolSize, mode = 'transaction', ignored = '' }: { poolSize: number; mode?: string; ignored?: string },
+): Promise<PgBouncer> {
   const { hostname, port, username, password } = new URL(databaseUrl)
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-pgbouncer-'))
   // It refuses to run as root, and has to read its file.
@@ -31,7 +34,8 @@ listen_addr = 127.0.0.1
 listen_port = ${listenPort}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${mode}
+ignore_startup_parameters = ${ignored}
 default_pool_size = ${poolSize}
 max_client_conn = 500
 `,
