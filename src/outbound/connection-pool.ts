@@ -1,7 +1,7 @@
 import { setImmediate as nextLoopIteration } from 'node:timers/promises'
 import { Client } from 'undici'
 import type { OpenSocket } from './pinned-connector.ts'
-import { OutboundError } from './failure-code.ts'
+import { isBrokenTls, OutboundError } from './failure-code.ts'
 
 type Request = { path: string; headers: Record<string, string>; body: Buffer }
 
@@ -94,7 +94,7 @@ export function openConnection(
             controller.abort(new Error('no more is wanted'))
           },
           onResponseEnd: () => resolve(true),
-          onResponseError: (_controller, error) => reject(error),
+          onResponseError: (_controller, error) => reject(isBrokenTls(error) ? connectionGone() : error),
         },
       )
     })

@@ -147,6 +147,15 @@ const SENTENCES: Readonly<Record<string, string>> = {
 const OTHER_CERTIFICATE_CODE =
   /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_CERT_|ERROR_IN_CRL_|INVALID_(CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|(CA|EE)_(KEY|MD)_)/
 
+/**
+ * Returns whether TLS failed after the handshake: the endpoint may have read the request. With TLS 1.3 it asks for a
+ * certificate of ours only then, and has read nothing.
+ */
+export function isBrokenTls(error: Error): boolean {
+  const code = 'code' in error ? String(error.code) : ''
+  return code.startsWith('ERR_SSL_') && code !== 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'
+}
+
 /** A sentence for an error of the TLS handshake, by its code; null when it is no such error. */
 function describeTlsError(code: string): string | null {
   const sentence = SENTENCES[code]

@@ -96,7 +96,11 @@ export function createConnector(options: Options): Connect {
       const isSecure = target.protocol === 'https:'
       const socket = isSecure ? startTls(target, addresses) : startTcp(target, addresses)
       // In the tick that creates the socket, and for its whole life: an error without a listener ends the process.
-      socket.on('error', reject)
+      socket.on('error', (error) => {
+        reject(error)
+        // Node.js leaves a TLS socket open whose peer breaks the protocol after the handshake.
+        socket.destroy()
+      })
       const destroy = (): void => void socket.destroy()
       signal.addEventListener('abort', destroy, { once: true })
       socket.setNoDelay(true)

@@ -147,6 +147,30 @@ describe('HttpClient.post over TLS', () => {
     expect(result.durationMs).to.be.at.least(298)
   })
 
+  it('fails at once when what follows on an open connection is no TLS', async () => {
+    let front: net.Socket | undefined
+    const secure = tls.createServer(trusted, (socket) => {
+      socket.on('error', () => undefined).once('data', () => front?.write(OK))
+    })
+    secure.listen(0, '127.0.0.1')
+    await once(secure, 'listening')
+    const relay = net.createServer((socket) => {
+      front = socket.on('error', () => undefined)
+      const back = net.connect((secure.address() as net.AddressInfo).port, '127.0.0.1')
+      socket.pipe(back.on('error', () => undefined)).pipe(socket)
+      socket.on('close', () => back.destroy())
+    })
+    relay.listen(0, '127.0.0.1')
+    await once(relay, 'listening')
+    const url = `https://localhost:${(relay.address() as net.AddressInfo).port}/`
+    const client = createTestClient({ ca: trusted.cert })
+    const result = await client.post({ url, headers: {}, body: Buffer.from('{}') })
+    front?.destroy()
+    relay.close()
+    secure.close()
+    expect(result).to.include({ failureCode: 'connection_reset', statusCode: null })
+  })
+
   it('sends nothing after the deadline, when the endpoint finishes its handshake late', async () => {
     let requestBytes = 0
     const secure = tls.createServer(trusted, (socket) => {
