@@ -8,6 +8,7 @@ import { createPublisher } from '../../../src/deliveries/publish/publish.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createStreams } from '../../../src/stream/streams.ts'
 import { createApp } from '../../../src/http/app.ts'
+import { expectDocumented } from './documented.ts'
 import { testOperatorKeys } from './operator.ts'
 import { createAuthRefusals } from '../../../src/http/auth/refusals.ts'
 import {
@@ -37,6 +38,7 @@ export type TestApi = {
   /** Ids of deliveries whose workflow it woke, and of retry jobs that it started. */
   woken: string[]
   startedJobs: string[]
+  /** Sends a request, and fails where the OpenAPI document does not state its answer. */
   call(method: string, path: string, options?: CallOptions): Promise<ApiResponse>
   close(): Promise<void>
 }
@@ -125,7 +127,12 @@ export async function createTestApi(
     started,
     woken,
     startedJobs,
-    call: (method, path, options) => callApi(listening.url, method, path, options),
+    async call(method, path, options) {
+      const answer = await callApi(listening.url, method, path, options)
+      // The document names the event keys of its catalogue.
+      if (catalogue === builtInCatalogue) expectDocumented(method, path, answer)
+      return answer
+    },
     close: async () => {
       await Promise.all([streams.close(), listening.close(), payloadThreads.close()])
     },

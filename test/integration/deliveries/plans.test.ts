@@ -183,7 +183,8 @@ async function fill(dataSource: DataSource, organisationId: string): Promise<str
   await dataSource.query(
     `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id, created_at)
      SELECT uuidv7(age), $1, key,
-            convert_to(json_build_object('event', key, 'data', json_build_object('text', repeat('x', 500)))::text, 'UTF8'),
+            convert_to(json_build_object('event', key, 'data', json_build_object('text', repeat('x', 500)), 'timestamp', 0,
+                                         'traceId', 'trace', 'triggeredBy', null)::text, 'UTF8'),
             now() + age, 'trace', now() + age
        FROM generate_series(1, $2) n,
             LATERAL (SELECT (n - $2 - 1) * interval '288 seconds' AS age,

@@ -63,7 +63,10 @@ describe('GET /webhooks/delivery-stats', () => {
     for (let count = 0; count < 12; count++) await createWebhook()
     const deliveries = await publishRow(dataSource, organisationId, { eventKey: 'invoice:paid' })
     for (const delivery of deliveries) await attempt(dataSource, delivery, 1)
-    const payload = JSON.stringify({ note: 'x'.repeat(200_000) })
+    const payload = JSON.stringify({
+      ...{ event: 'invoice:paid', data: { note: 'x'.repeat(200_000) } },
+      ...{ timestamp: 0, traceId: 'trace-1', triggeredBy: null },
+    })
     await dataSource.query(`UPDATE event SET body = convert_to($2, 'UTF8') WHERE organisation_id = $1`, [
       organisationId,
       payload,

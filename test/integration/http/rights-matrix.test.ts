@@ -149,6 +149,23 @@ describe('the access rights of the API', () => {
     )
   })
 
+  it('are declared for every success that is documented, but for those of what is new, exists or is a link', () => {
+    const declared = RIGHTS.map(({ operation, status }) => `${operation} ${status}`)
+    const documented = routes.flatMap(({ operationId, responses }) =>
+      Object.keys(responses)
+        .filter((status) => status.startsWith('2'))
+        .map((status) => `${operationId} ${status}`),
+    )
+    // The tests of these resources have them.
+    const others = [
+      'openPortalLink 200',
+      'createPushSubscription 200',
+      'putOrganisation 201',
+      'putMember 201',
+    ]
+    expect(documented.filter((success) => !declared.includes(success))).to.have.members(others)
+  })
+
   for (const right of RIGHTS) {
     const route = routes.find(({ operationId }) => operationId === right.operation)
     if (route === undefined) throw new Error(`there is no operation ${right.operation}`)
