@@ -27,15 +27,6 @@ describe('operator keys', () => {
   })
   after(() => api.close())
 
-  it('open the operator API in the header x-operator-key', async () => {
-    const { organisationId } = await createMember(database.dataSource)
-    const { status, json } = await api.call('GET', `${ORGANISATIONS}?limit=100`, asOperator())
-    expect(status).to.equal(200)
-    expect(json)
-      .to.have.property('data')
-      .that.satisfies((data: { id: string }[]) => data.some(({ id }) => id === organisationId))
-  })
-
   it('are limited per key, in the headers of every answer', async () => {
     const { headers } = await api.call('GET', ORGANISATIONS, asOperator('manager'))
     expect(headers.get('ratelimit')).to.match(/^"management";r=19;/)
