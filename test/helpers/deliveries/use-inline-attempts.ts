@@ -92,12 +92,12 @@ type InlineSuite = {
   age(deliveryId: string): Promise<unknown>
 }
 
-/** No room: what is committed is pending, and any process takes it up. */
-const NO_RESERVATION: Reservation = {
-  rooms: { inAll: 1_000, defaultRoom: 0, webhooks: [] },
+/** Room for so many deliveries of a webhook; what is committed without room is pending, for any process. */
+export const reservationOf = (room: number): Reservation => ({
+  rooms: { inAll: 1_000, defaultRoom: room, webhooks: [] },
   sweepAfterMs: 0,
   settle: () => undefined,
-}
+})
 
 /** Processes with real attempts on a real database, and a Temporal that only notes; all end with each test. */
 export function useInlineAttempts(): InlineSuite {
@@ -156,7 +156,7 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<Te
     answerWith(next) {
       answer = next
     },
-    async commit(count, reserved = NO_RESERVATION) {
+    async commit(count, reserved = reservationOf(0)) {
       const events = Array.from({ length: count }, () => testEvent(organisationId))
       return (await commitEvents(dataSource, events, { ...reserved, leaseMs: 20_000 })).flat()
     },

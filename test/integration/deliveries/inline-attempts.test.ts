@@ -4,7 +4,7 @@ import { SWEEP_DELAY_MS } from '../../../src/deliveries/protocol/sweep.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers, createReceiver } from '../../helpers/receivers/receiver.ts'
-import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
+import { reservationOf, useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { onlyNew } from '../../helpers/database/use-sealed-secrets.ts'
 
 const AT_REST = { queued: 0, startsInFlight: 0, inlineInFlight: 0 }
@@ -149,12 +149,7 @@ describe('first attempts in `direct`', () => {
     const { publish, dispatcher, webhookChanges } = suite.process()
     await publish(endpoint)
     await eventually(() => expect(answers.pending()).to.equal(1))
-    const reserved = {
-      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
-      sweepAfterMs: 0,
-      settle: () => undefined,
-    }
-    const [next] = await endpoint.commit(1, reserved)
+    const [next] = await endpoint.commit(1, reservationOf(1))
     dispatcher.start([next!])
     await endpoint.switchOff()
     webhookChanges.changed(endpoint.webhookId)
@@ -168,12 +163,7 @@ describe('first attempts in `direct`', () => {
   it('post to the new URL when this process changed it before the POST', async () => {
     const [endpoint, moved] = [await suite.endpoint(), await createReceiver()]
     const { dispatcher, webhookChanges } = suite.process()
-    const reserved = {
-      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
-      sweepAfterMs: 0,
-      settle: () => undefined,
-    }
-    const [delivery] = await endpoint.commit(1, reserved)
+    const [delivery] = await endpoint.commit(1, reservationOf(1))
     await endpoint.moveTo(moved.url)
     webhookChanges.changed(endpoint.webhookId)
     dispatcher.start([delivery!])
@@ -188,12 +178,7 @@ describe('first attempts in `direct`', () => {
   it('release what could not begin within a second of its commit, and claim it anew', async () => {
     const endpoint = await suite.endpoint()
     const { dispatcher } = suite.process()
-    const reserved = {
-      rooms: { inAll: 1_000, defaultRoom: 1, webhooks: [] },
-      sweepAfterMs: 0,
-      settle: () => undefined,
-    }
-    const [delivery] = await endpoint.commit(1, reserved)
+    const [delivery] = await endpoint.commit(1, reservationOf(1))
     delivery!.claim!.claimedAtMs -= 1_001
     dispatcher.start([delivery!])
     await reaches(delivery!.deliveryId, { state: 'pending', runs: 0, owner: null })
@@ -208,12 +193,7 @@ describe('first attempts in `direct`', () => {
     const { publish, dispatcher } = suite.process({ shutdown: createShutdown(5_000) })
     const [first] = await publish(endpoint)
     await eventually(() => expect(answers.pending()).to.equal(1))
-    const reserved = {
-      rooms: { inAll: 1_000, defaultRoom: 5, webhooks: [] },
-      sweepAfterMs: 0,
-      settle: () => undefined,
-    }
-    dispatcher.start(await endpoint.commit(5, reserved))
+    dispatcher.start(await endpoint.commit(5, reservationOf(5)))
     const stopped = dispatcher.stop()
     await eventually(async () =>
       expect(await suite.count(`state = 'pending' AND owner IS NULL AND sweep_at <= now()`)).to.equal(5),

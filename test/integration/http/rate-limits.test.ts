@@ -37,6 +37,19 @@ describe('rate limits', () => {
     api = await createTestApi(database.dataSource, { rateLimits, trustedProxies })
   }
 
+  /** Starts, and returns the statements that look keys up from then on. */
+  async function startRecording({ authFailures = 0, reservedLookups = 0, lookupMs = 0 }): Promise<string[]> {
+    const statements: string[] = []
+    const known = createKnownCredentials()
+    const lookUp = createCallerLookup(recording(database.dataSource, statements), 0, known)
+    const findCaller = (key: string) => delay(lookupMs).then(() => lookUp(key))
+    const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures }, witnesses)
+    const limits = { limit: rateLimits.authentication, reservedLookups }
+    const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
+    api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
+    return statements
+  }
+
   const path = (resource: string) => `/api/orgs/${member.organisationId}/${resource}`
   const list = (options: CallOptions = {}) =>
     api.call('GET', path('webhooks'), { apiKey: member.apiKey, ...options })
@@ -152,13 +165,7 @@ describe('rate limits', () => {
     })
 
     it('admit a valid key that was not seen before from an address beyond them, and look up few others', async () => {
-      const statements: string[] = []
-      const known = createKnownCredentials()
-      const findCaller = createCallerLookup(recording(database.dataSource, statements), 0, known)
-      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
-      const limits = { limit: rateLimits.authentication, reservedLookups: 3 }
-      const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
-      api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
+      const statements = await startRecording({ authFailures: 1, reservedLookups: 3 })
       await stranger()
       expectRefusal(await stranger(), 60)
       // One stranger uses up the reserve of a second; a member that tries again gets through.
@@ -198,13 +205,7 @@ describe('rate limits', () => {
     })
 
     it('refuse beyond them before the database is asked, also what is sent at once', async () => {
-      const statements: string[] = []
-      const lookUp = createCallerLookup(recording(database.dataSource, statements), 0)
-      const watched = (key: string) => delay(50).then(() => lookUp(key))
-      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 2 }, witnesses)
-      const limits = { limit: rateLimits.authentication, reservedLookups: 0 }
-      const authRefusals = createAuthRefusals({ ...limits, known: createKnownCredentials(), ...witnesses })
-      api = await createTestApi(database.dataSource, { rateLimits, findCaller: watched, authRefusals })
+      const statements = await startRecording({ authFailures: 2, reservedLookups: 0, lookupMs: 50 })
       const keys = Array.from({ length: 10 }, (_, index) => `${UNKNOWN_KEY}${index}`)
       const statuses = await Promise.all(keys.map(async (key) => (await stranger(undefined, key)).status))
       expect(statuses.sort()).to.deep.equal([401, 401, ...Array.from({ length: 8 }, () => 429)])
@@ -212,13 +213,7 @@ describe('rate limits', () => {
     })
 
     it('look up a key that was revoked meanwhile once more, and then no more', async () => {
-      const statements: string[] = []
-      const known = createKnownCredentials()
-      const findCaller = createCallerLookup(recording(database.dataSource, statements), 0, known)
-      const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures: 1 }, witnesses)
-      const limits = { limit: rateLimits.authentication, reservedLookups: 0 }
-      const authRefusals = createAuthRefusals({ ...limits, known, ...witnesses })
-      api = await createTestApi(database.dataSource, { rateLimits, findCaller, known, authRefusals })
+      const statements = await startRecording({ authFailures: 1, reservedLookups: 0 })
       expect((await list()).status).to.equal(200)
       await stranger()
       const revoke = 'UPDATE api_key SET revoked_at = now() WHERE member_id = $1'
