@@ -49,10 +49,7 @@ describe('the secrets after a full run', () => {
     const base = `/api/orgs/${organisationId}`
     const texts: string[] = []
     const call = async (method: string, path: string, body?: unknown, key = apiKey) => {
-      const answered = await posthorn.call(method, `${base}${path}`, {
-        apiKey: key,
-        ...(body === undefined ? {} : { body }),
-      })
+      const answered = await posthorn.call(method, `${base}${path}`, { apiKey: key, body })
       texts.push(answered.text)
       return answered
     }

@@ -21,10 +21,7 @@ describe("a member's own API keys", () => {
   })
 
   const call = (method: string, path: string, body?: object, apiKey = member.apiKey, api = suite.api) =>
-    api.call(method, `/api/orgs/${member.organisationId}${path}`, {
-      apiKey,
-      ...(body === undefined ? {} : { body }),
-    })
+    api.call(method, `/api/orgs/${member.organisationId}${path}`, { apiKey, body })
   async function create(body: object, apiKey = member.apiKey): Promise<Key> {
     const { status, json, text } = await call('POST', '/api-keys', body, apiKey)
     expect(status, text).to.equal(201)

@@ -45,8 +45,8 @@ describe('POST replays', () => {
   }
   const call = (method: string, path: string, body?: unknown) =>
     suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks/${webhookId}${path}`, {
-      apiKey: member.apiKey,
-      ...(body === undefined ? {} : { body }),
+      ...member,
+      body,
     })
   async function start(body: object = {}): Promise<Job> {
     const { status, json, text } = await call('POST', '/replays', { since: SINCE, ...body })

@@ -36,10 +36,7 @@ describe('POST retry-deliveries with mode stopped', () => {
     return (await createWebhookRow(suite.database.dataSource, { organisationId, url: receiver.url })).id
   }
   const call = (method: string, path: string, body?: unknown) =>
-    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
-      apiKey: member.apiKey,
-      body,
-    })
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, { ...member, body })
   const backlog = (count: number, options: { eventKey?: string; webhookId?: string } = {}) =>
     writeBacklog(suite.database.dataSource, {
       organisationId: member.organisationId,

@@ -21,10 +21,7 @@ describe('GET /webhooks/retry-deliveries', () => {
   })
 
   const call = (method: string, path: string, body?: object, { organisationId, apiKey } = member) =>
-    suite.api.call(method, `/api/orgs/${organisationId}/webhooks/retry-deliveries${path}`, {
-      apiKey,
-      ...(body === undefined ? {} : { body }),
-    })
+    suite.api.call(method, `/api/orgs/${organisationId}/webhooks/retry-deliveries${path}`, { apiKey, body })
   const requested = async (body: object) => (await call('POST', '', body)).json as JobList['data'][number]
   async function list(query = '', reader = member): Promise<JobList> {
     const answer = await call('GET', query, undefined, reader)

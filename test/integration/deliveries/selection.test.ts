@@ -30,10 +30,7 @@ describe('acting on selected deliveries', () => {
       ...options,
     })
   const call = (method: string, path: string, body?: unknown) =>
-    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
-      apiKey: member.apiKey,
-      ...(body === undefined ? {} : { body }),
-    })
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, { ...member, body })
   const backlog = (state: 'failed' | 'waiting', count: number, eventKey = 'customer:created') =>
     writeBacklog(database.dataSource, {
       organisationId: member.organisationId,

@@ -50,10 +50,7 @@ describe('a test event', () => {
     return outcome
   }
   const call = (method: string, path: string, body?: unknown) =>
-    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, {
-      apiKey: member.apiKey,
-      body,
-    })
+    suite.api.call(method, `/api/orgs/${member.organisationId}/webhooks${path}`, { ...member, body })
   const row = async ({ deliveryId }: CommittedDelivery) => {
     const [found] = await suite.database.dataSource.query<Record<string, unknown>[]>(
       'SELECT state, attempts, stop_reason, next_attempt_at, sweep_at FROM delivery WHERE id = $1',

@@ -119,8 +119,8 @@ describe('GET /readyz', () => {
       it(`answers ${method} ${path} with 503 and when to try again`, async () => {
         const api = await openWithoutDatabase()
         const answer = await api.call(method, `/api/orgs/${member.organisationId}${path}`, {
-          apiKey: member.apiKey,
-          ...(body === undefined ? {} : { body }),
+          ...member,
+          body,
         })
         expect(answer.status).to.equal(503)
         expect(answer.headers.get('content-type')).to.match(/^application\/problem\+json/)

@@ -49,10 +49,7 @@ describe('the subscription', () => {
     ).id
   }
   const call = (method: string, path: string, body?: object, { apiKey } = full): Promise<ApiResponse> =>
-    api.call(method, `/api/orgs/${full.organisationId}/webhooks${path}`, {
-      apiKey,
-      ...(body === undefined ? {} : { body }),
-    })
+    api.call(method, `/api/orgs/${full.organisationId}/webhooks${path}`, { apiKey, body })
   const patch = (body: object, caller = full) => call('PATCH', `/${webhookId}`, body, caller)
   const retry = (deliveryId: string, caller = full) =>
     call('POST', `/${webhookId}/deliveries/${deliveryId}/retry`, undefined, caller)
