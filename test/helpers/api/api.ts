@@ -182,10 +182,10 @@ async function textOf(response: Response): Promise<string> {
 export type ApiSuite = { readonly database: TestDatabase; readonly api: TestApi }
 
 /** A database and an API of its own for the `describe` it is called in, closed and dropped after its tests. */
-export function useApi(): ApiSuite {
+export function useApi(overrides: Partial<ApiDependencies> = {}): ApiSuite {
   const suite = { database: useDatabase() } as { database: TestDatabase; api: TestApi }
   before(async () => {
-    suite.api = await createTestApi(suite.database.dataSource)
+    suite.api = await createTestApi(suite.database.dataSource, overrides)
   })
   after(() => suite.api.close())
   return suite

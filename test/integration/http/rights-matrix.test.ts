@@ -11,6 +11,9 @@ import { insertRetryJob } from '../../../src/db/queries/retry-jobs.ts'
 import type { Route } from '../../../src/http/route.ts'
 import { routes } from '../../../src/http/routes/index.ts'
 import { newId } from '../../../src/ids.ts'
+import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
+import { createMetrics } from '../../../src/observability/metrics.ts'
+import { silentLogger } from '../../helpers/silent-logger.ts'
 import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import {
@@ -38,8 +41,14 @@ function refusalFor(caller: CallerName, { access }: Route): number {
   return caller === 'foreign' ? 404 : 403
 }
 
+/** Limits that no test here reaches. */
+const rateLimits = createRateLimits(
+  { management: 100_000, publish: 100_000, authFailures: 0, open: 0 },
+  { logger: silentLogger, metrics: createMetrics() },
+)
+
 describe('the access rights of the API', () => {
-  const suite = useApi()
+  const suite = useApi({ rateLimits })
   let cells = 0
   after(() =>
     process.stdout.write(`      ${routes.length} routes, ${RIGHTS.length} calls: ${cells} cells checked\n`),
@@ -191,8 +200,9 @@ describe('the access rights of the API', () => {
       }
       for (const name of allowed) {
         const world = method === 'GET' ? shared : await createWorld(right)
-        const { status, text } = await ask(route, right, world, name)
+        const { status, text, headers } = await ask(route, right, world, name)
         expect(status, `${name}: ${text}`).to.equal(right.status)
+        expect(headers.has('ratelimit'), 'states its limit').to.equal(route.access.kind !== 'open')
       }
     })
   }
