@@ -7,10 +7,9 @@ type Samples = Record<'BODY' | 'SECRET' | 'SIGNATURE', string>
 type Request = { method: string; url: string; headers: Record<string, string>; body: string }
 type Curl = { shellQuoted: (text: string) => string; curlCommand: (request: Request) => string }
 
-/** Both run in browsers; their types are checked there. */
-const moduleOf = (path: string): string => new URL(`../../../src/web/pages/${path}`, import.meta.url).href
-const { BODY, SECRET, SIGNATURE } = (await import(moduleOf('docs/request.js'))) as Samples
-const { shellQuoted, curlCommand } = (await import(moduleOf('app/lib/curl.js'))) as Curl
+/** It runs in browsers; its types are checked there. */
+const module = new URL('../../../src/web/pages/docs/request.js', import.meta.url).href
+const { BODY, SECRET, SIGNATURE, shellQuoted, curlCommand } = (await import(module)) as Samples & Curl
 
 describe('the samples of /docs', () => {
   it('show a delivery whose signature is right', () => {

@@ -11,7 +11,20 @@ import {
   createSignIn,
   WITH_API_KEY,
 } from './views/sign-in.js'
-import { createView } from './views/view-of.js'
+import { html } from './lib/html.js'
+import { addressed } from './lib/links.js'
+import { createApiKeysView } from './views/api-keys.js'
+import { createAuditView } from './views/audit.js'
+import { createCatalogueView } from './views/catalogue.js'
+import { createDeliveryView } from './views/delivery.js'
+import { createEventView } from './views/event.js'
+import { createEventsView } from './views/events.js'
+import { createRetryJobsView } from './views/retry-jobs.js'
+import { createLiveView } from './views/live.js'
+import { createNotificationsView } from './views/settings.js'
+import { isBesideList } from './views/side-panel.js'
+import { createWebhookList } from './views/webhook-list.js'
+import { createWebhookView } from './views/webhook.js'
 
 /** @import { App, Session, View } from './types.d.ts' */
 
@@ -105,6 +118,50 @@ function showAddressed(shown) {
     scrollTo(0, 0)
     screen.root.querySelector('h1')?.focus()
   })
+}
+
+/**
+ * The view that an address names: `?webhook=…`, which mails link to, `?webhook=…&delivery=…`, `?view=…`, or the list.
+ * @param {App} app
+ * @returns {View}
+ */
+function createView(app) {
+  const [webhookId, deliveryId] = [addressed('webhook'), addressed('delivery')]
+  const eventId = addressed('event')
+  switch (addressed('view')) {
+    case '':
+      if (webhookId === '') return createWebhookList(app)
+      return deliveryId === '' || isBesideList()
+        ? createWebhookView(app, webhookId)
+        : createDeliveryView(app, webhookId, deliveryId)
+    case 'events':
+      return eventId === '' ? createEventsView(app) : createEventView(app, eventId)
+    case 'catalogue':
+      return createCatalogueView(app)
+    case 'audit':
+      return createAuditView(app)
+    case 'retries':
+      return createRetryJobsView(app)
+    case 'api-keys':
+      return createApiKeysView(app)
+    case 'live':
+      return createLiveView(app)
+    case 'notifications':
+      return createNotificationsView(app)
+    default:
+      return UNKNOWN
+  }
+}
+
+/** Says that the address names no view. @type {View} */
+const UNKNOWN = {
+  title: 'No such page',
+  render: () =>
+    html`<section class="empty">
+      <h1 tabindex="-1">No such page</h1>
+      <p>The address of this page is not one of the developer area.</p>
+      <p><a href="/developer">All webhooks</a></p>
+    </section>`,
 }
 
 /** Links to other views of this page are followed without loading it again; those to be opened elsewhere are not ours. */

@@ -1,7 +1,6 @@
 import { html } from '../app/lib/html.js'
 import { copyButton } from '../app/parts/payload.js'
-import { shellQuoted } from '../app/lib/curl.js'
-import { headersOf, pathOf } from './request.js'
+import { shellQuoted, headersOf, pathOf } from './request.js'
 
 /** @import { Template } from '../app/types.d.ts' */
 /** @import { Entry } from './document.js' */

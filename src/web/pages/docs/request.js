@@ -1,4 +1,5 @@
 /** @import { Entry, Parameter } from './document.js' */
+/** @import { SignedRequest } from '../app/types.d.ts' */
 
 /** A delivery that can be recomputed; a test does. */
 export const SECRET = '6f0b8f0a3d5c4e219a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f'
@@ -61,4 +62,26 @@ function given(parameters = [], place, values) {
     .filter((parameter) => parameter.in === place)
     .map(({ name }) => /** @type {[string, string]} */ ([name, values[name] ?? '']))
     .filter(([, value]) => value !== '')
+}
+
+/**
+ * One word for a POSIX shell, whatever is in it.
+ * @param {string} text
+ */
+export function shellQuoted(text) {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/**
+ * A command that sends the request. `--globoff`: brackets in a URL are no patterns; `--data-raw`: a body that begins with
+ * `@` names no file.
+ * @param {SignedRequest} request
+ */
+export function curlCommand({ method, url, headers, body }) {
+  const lines = [
+    `curl --globoff --request ${method} ${shellQuoted(url)}`,
+    ...Object.entries(headers).map(([name, value]) => `--header ${shellQuoted(`${name}: ${value}`)}`),
+    `--data-raw ${shellQuoted(body)}`,
+  ]
+  return lines.join(' \\\n  ')
 }

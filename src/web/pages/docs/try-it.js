@@ -1,4 +1,5 @@
-import { BRAND, html, nothing } from '../app/lib/html.js'
+import { html, nothing } from '../app/lib/html.js'
+import { BRAND } from '../app/lib/theme.js'
 import { headersOf, pathOf } from './request.js'
 
 /** @import { Template } from '../app/types.d.ts' */

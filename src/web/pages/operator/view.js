@@ -3,14 +3,12 @@ import { createListing } from '../app/lib/listing.js'
 import { poll } from '../app/lib/poll.js'
 import { duration } from '../app/lib/times.js'
 import { nameOf } from '../app/parts/address.js'
-import { renderHeading, renderListing } from '../app/parts/listing.js'
+import { renderHeading, renderListing, ACTION, renderTable } from '../app/parts/listing.js'
 import { staleNote, problemNote } from '../app/parts/problem.js'
 import { mark, renderFact, stateInWords } from '../app/parts/state-mark.js'
-import { ACTION, renderTable } from '../app/parts/table.js'
 import { closeButton, createTask, openConfirm } from '../app/parts/dialog.js'
 
-/** @import { App, OperatorOverview, OperatorSession, OperatorWebhook, OperatorWebhooks } from '../app/types.d.ts' */
-/** @import { Template, View } from '../app/types.d.ts' */
+/** @import { App, OperatorOverview, OperatorSession, OperatorWebhook, OperatorWebhooks, Template, View } from '../app/types.d.ts' */
 
 /**
  * What the view of an operator works with.

@@ -1,4 +1,4 @@
-import { BRAND } from './html.js'
+import { BRAND } from './theme.js'
 import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity, WebhookBody } from '../types.d.ts' */

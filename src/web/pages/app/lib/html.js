@@ -5,12 +5,6 @@ export { keyed } from 'lit-html/directives/keyed.js'
 export { live } from 'lit-html/directives/live.js'
 export { repeat } from 'lit-html/directives/repeat.js'
 
-/** The name and the logo of the service, as the operator chose them: the document has both. */
-export const BRAND = {
-  name: document.querySelector('meta[name="application-name"]')?.getAttribute('content') ?? '',
-  logo: document.querySelector('link[rel="icon"]')?.getAttribute('href') ?? '',
-}
-
 /**
  * @param {string} selector
  * @returns {HTMLElement | null}

@@ -1,6 +1,6 @@
 import { html, live, nothing } from '../lib/html.js'
-import { HOUR_MS } from '../lib/times.js'
-import { toInstant, toLocalTime } from '../lib/zoned-time.js'
+import { HOUR_MS, toInstant, toLocalTime } from '../lib/times.js'
+import { addressed, keepInAddress } from '../lib/links.js'
 
 /** @import { App, Template } from '../types.d.ts' */
 
@@ -176,4 +176,51 @@ function clearButton(filter, change) {
   return Object.values(filter).every((value) => value === '')
     ? nothing
     : html`<button type="button" class="quiet clear" @click=${() => change(cleared)}>Clear filters</button>`
+}
+
+/** Parameter of the address. */
+const SEARCH = 'q'
+
+/**
+ * A field that finds rows as the user types, and keeps the search in the address.
+ * @param {Pick<App, 'update'>} app
+ * @param {{ label: string, placeholder: string }} words
+ */
+export function createFinder(app, { label, placeholder }) {
+  let search = addressed(SEARCH)
+  /** @param {Event} event */
+  const find = (event) => {
+    search = /** @type {HTMLInputElement} */ (event.currentTarget).value
+    keepInAddress(SEARCH, search)
+    app.update()
+  }
+  return {
+    get search() {
+      return search
+    },
+    /** @param {string} text */
+    finds: (text) => hasWords(text, search),
+    render: () =>
+      html`<input
+        type="search"
+        class="find"
+        aria-label=${label}
+        placeholder=${placeholder}
+        .value=${search}
+        @input=${find}
+      />`,
+  }
+}
+
+/**
+ * Returns whether every word of the search is in the text, whatever its case.
+ * @param {string} text
+ * @param {string} search
+ */
+export function hasWords(text, search) {
+  const lower = text.toLowerCase()
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => lower.includes(word))
 }

@@ -1,6 +1,6 @@
 import { html, live, nothing, repeat } from '../lib/html.js'
 import { may, WILDCARD } from '../lib/permissions.js'
-import { hasWords } from './finder.js'
+import { hasWords } from './filter-fields.js'
 
 /** @import { App, EventKey } from '../types.d.ts' */
 

@@ -1,5 +1,7 @@
-import { html, nothing } from '../lib/html.js'
-import { staleNote } from './problem.js'
+import { html, nothing, repeat } from '../lib/html.js'
+import { staleNote, inWords } from './problem.js'
+import { plural } from '../lib/times.js'
+import { createTask } from './dialog.js'
 
 /** @import { Answers } from '../lib/poll.js' */
 /** @import { App, Template } from '../types.d.ts' */
@@ -85,4 +87,114 @@ export function renderHeading(title, words = nothing, buttons = nothing) {
     </div>
     ${buttons === nothing ? nothing : html`<div class="buttons">${buttons}</div>`}
   </div>`
+}
+
+/**
+ * A column. `label`: names the cell where a narrow window shows no heads; `tooltip`: of the cell.
+ * @template T
+ * @typedef {{
+ *   head: Template, className?: string, label?: string, cell: (row: T) => Template, tooltip?: (row: T) => string,
+ * }} Column
+ */
+
+/**
+ * A table. The roles stay where a narrow window lays its rows out as cards.
+ * @template {{ id: string }} T
+ * @param {{
+ *   caption: string, columns: readonly Column<T>[], rows: readonly T[], className?: string, rowClass?: (row: T) => string,
+ * }} options
+ * @returns {Template}
+ */
+export function renderTable({ caption, columns, rows, className = 'events-table', rowClass }) {
+  return html`<table class=${className} role="table">
+    <caption class="unseen">
+      ${caption}
+    </caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map((column) => html`<th role="columnheader" scope="col" class=${column.className ?? nothing}>${column.head}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${repeat(
+        rows,
+        ({ id }) => id,
+        (row) =>
+          html`<tr role="row" class=${rowClass?.(row) ?? nothing}>
+            ${columns.map((column) => renderCell(column, row))}
+          </tr>`,
+      )}
+    </tbody>
+  </table>`
+}
+
+/**
+ * @template T
+ * @param {Column<T>} column
+ * @param {T} row
+ */
+function renderCell({ className, label, tooltip, cell }, row) {
+  const title = tooltip?.(row) ?? nothing
+  return html`<td role="cell" class=${className ?? nothing} data-label=${label ?? nothing} title=${title}>
+    ${cell(row)}
+  </td>`
+}
+
+/** A head that only screen readers need. */
+export const ACTION = html`<span class="unseen">Action</span>`
+
+const MORE = '{"nextCursor":'
+
+/**
+ * A button that downloads the list with the filter in force, a JSON text in each line.
+ * @param {App} app
+ * @param {'delivery' | 'event'} noun
+ * @param {(query: Record<string, string>) => Promise<string>} load
+ */
+export function createExportButton(app, noun, load) {
+  const task = createTask(app, inWords, (words) => app.showMessage(`The export failed. ${words}`))
+
+  /** @param {Record<string, string>} query */
+  const download = async (query) => {
+    const text = await load(query)
+    const time = new Date().toISOString().slice(0, 19).replaceAll(':', '-')
+    save(text, `${plural(2, noun).slice(2)}-${time}.ndjson`)
+    const lines = text.split('\n').slice(0, -1)
+    const hasMore = lines.at(-1)?.startsWith(MORE) === true
+    const rows = plural(hasMore ? lines.length - 1 : lines.length, noun)
+    app.showMessage(
+      hasMore
+        ? `The newest ${rows} are exported. A filter by time leads to the others.`
+        : `${rows} exported.`,
+    )
+  }
+  /**
+   * @param {Record<string, string>} query
+   * @returns {Template}
+   */
+  return (query) =>
+    html`<div class="buttons">
+      <button
+        type="button"
+        class="quiet"
+        ?disabled=${task.isBusy}
+        @click=${() => task.run(() => download(query))}
+      >
+        ${task.isBusy ? 'Exporting …' : 'Export as NDJSON'}
+      </button>
+    </div>`
+}
+
+/**
+ * @param {string} text
+ * @param {string} name
+ */
+function save(text, name) {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/x-ndjson' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  // The browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -1,6 +1,6 @@
 import { ApiProblem, endSession, isTransient } from '../lib/api.js'
-import { BRAND, html, render } from '../lib/html.js'
-import { chooseTheme, chosenTheme, THEMES } from '../lib/theme.js'
+import { html, render } from '../lib/html.js'
+import { BRAND, chooseTheme, chosenTheme, THEMES } from '../lib/theme.js'
 import { createDialog, createToast } from './dialog.js'
 import { selectField } from './filter-fields.js'
 

@@ -1,11 +1,10 @@
 import { html, nothing } from '../lib/html.js'
 import { poll } from '../lib/poll.js'
 import { DAY_MS } from '../lib/times.js'
-import { loading, renderHeading } from '../parts/listing.js'
+import { loading, renderHeading, ACTION, renderTable } from '../parts/listing.js'
 import { copyButton } from '../parts/payload.js'
 import { closeButton, createTask, openConfirm } from '../parts/dialog.js'
 import { problemNote, staleNote } from '../parts/problem.js'
-import { ACTION, renderTable } from '../parts/table.js'
 
 /** @import { ApiKey, App, OwnApiKeys, View } from '../types.d.ts' */
 

@@ -4,8 +4,7 @@ import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { nameOf } from '../parts/address.js'
 import { selectField } from '../parts/filter-fields.js'
-import { renderHeading, renderListing } from '../parts/listing.js'
-import { renderTable } from '../parts/table.js'
+import { renderHeading, renderListing, renderTable } from '../parts/listing.js'
 
 /** @import { App, AuditEntry, View } from '../types.d.ts' */
 

@@ -3,10 +3,10 @@ import { deliveryLink } from '../lib/links.js'
 import { milliseconds } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
 import { stateMark } from '../parts/state-mark.js'
-import { ACTION, renderTable } from '../parts/table.js'
+import { ACTION, renderTable } from '../parts/listing.js'
 import { createActs, openRetry } from './delivery-parts.js'
 
-/** @import { Column } from '../parts/table.js' */
+/** @import { Column } from '../parts/listing.js' */
 /** @import { App, Delivery } from '../types.d.ts' */
 
 /**

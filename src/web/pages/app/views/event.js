@@ -6,11 +6,11 @@ import { plural } from '../lib/times.js'
 import { createPayload } from '../parts/payload.js'
 import { staleNote } from '../parts/problem.js'
 import { stateMark } from '../parts/state-mark.js'
-import { renderTable } from '../parts/table.js'
+import { renderTable } from '../parts/listing.js'
 import { erasedNote, eraseButton, idRow, renderMissing } from './delivery-parts.js'
 import { nameFor } from './delivery-table.js'
 
-/** @import { Column } from '../parts/table.js' */
+/** @import { Column } from '../parts/listing.js' */
 /** @import { App, EventDetail, View } from '../types.d.ts' */
 
 const EVERY_MS = 3_000

@@ -2,14 +2,12 @@ import { html, nothing } from '../lib/html.js'
 import { placeLink } from '../lib/links.js'
 import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
-import { createExportButton } from '../parts/export-button.js'
+import { createExportButton, renderHeading, renderListing, renderTable } from '../parts/listing.js'
 import { createFilterPanel, keyField, rangeFields, searchField } from '../parts/filter-fields.js'
-import { renderHeading, renderListing } from '../parts/listing.js'
 import { stateInWords } from '../parts/state-mark.js'
-import { renderTable } from '../parts/table.js'
 import { shortId } from './delivery-table.js'
 
-/** @import { Column } from '../parts/table.js' */
+/** @import { Column } from '../parts/listing.js' */
 /** @import { App, EventSummary, Template, View } from '../types.d.ts' */
 
 const EVERY_MS = 3_000

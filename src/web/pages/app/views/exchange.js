@@ -1,4 +1,4 @@
-import { curlCommand } from '../lib/curl.js'
+import { curlCommand } from '../../docs/request.js'
 import { html, nothing } from '../lib/html.js'
 import { milliseconds } from '../lib/times.js'
 import { createTask } from '../parts/dialog.js'

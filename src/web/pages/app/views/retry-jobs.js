@@ -4,10 +4,9 @@ import { createListing } from '../lib/listing.js'
 import { poll } from '../lib/poll.js'
 import { nameOf } from '../parts/address.js'
 import { jobMark, progressInWords } from '../parts/job-progress.js'
-import { CRUMBS, renderHeading, renderListing } from '../parts/listing.js'
-import { renderTable } from '../parts/table.js'
+import { CRUMBS, renderHeading, renderListing, renderTable } from '../parts/listing.js'
 
-/** @import { Column } from '../parts/table.js' */
+/** @import { Column } from '../parts/listing.js' */
 /** @import { App, RetryJob, View } from '../types.d.ts' */
 
 const EVERY_MS = 2_000

@@ -1,16 +1,17 @@
 import { html, nothing } from '../lib/html.js'
-import { deliveriesLink, placeLink } from '../lib/links.js'
+import { deliveriesLink, placeLink, deliveryLink } from '../lib/links.js'
 import { MANAGE, may } from '../lib/permissions.js'
-import { recallJob } from '../lib/running-jobs.js'
-import { duration } from '../lib/times.js'
+import { recallJob } from '../parts/job-progress.js'
+import { duration, milliseconds } from '../lib/times.js'
 import { ACTIONS, openAction, webhookAction } from './actions.js'
 import { createActivity } from './activity.js'
 import { webhookIds } from './delivery-parts.js'
-import { isBackedUp, renderFact, stateInWords } from '../parts/state-mark.js'
-import { createLatestAttempt } from './latest-attempt.js'
+import { isBackedUp, renderFact, stateInWords, mark } from '../parts/state-mark.js'
 import { openReplay } from './replays.js'
+import { ApiProblem } from '../lib/api.js'
+import { createPayload } from '../parts/payload.js'
 
-/** @import { App, DeliveryState, Overview, Tab, Template } from '../types.d.ts' */
+/** @import { App, DeliveryDetail, DeliveryState, Overview, Tab, Template } from '../types.d.ts' */
 
 /**
  * How a webhook stands: what is open, its latest attempt, and the last 24 hours.
@@ -93,4 +94,72 @@ function actions(app, webhook, refresh) {
     </button>
     <a href=${placeLink('retries')}>Retry jobs</a>
   </div>`
+}
+
+/** @typedef {NonNullable<Overview['latestAttempt']>} Latest */
+
+/**
+ * What the webhook's latest attempt was, with the whole error message and the payload (spec 6.4).
+ * @param {App} app
+ * @param {string} webhookId
+ */
+function createLatestAttempt(app, webhookId) {
+  /** @type {Latest | null} */
+  let latest = null
+  /** The attempt that `detail` and `problem` are about. */
+  let fetched = ''
+  /** @type {DeliveryDetail | null} */
+  let detail = null
+  let problem = ''
+  const payload = createPayload(app)
+
+  /** @param {Latest} wanted */
+  const fetchDetail = async ({ deliveryId, eventKey }) => {
+    try {
+      detail = await app.api.delivery(webhookId, deliveryId)
+    } catch (error) {
+      if (!(error instanceof ApiProblem) || error.problem.status !== 403) throw error
+      problem = `The payload of ${eventKey} is only for members with ${(error.problem.missingPermissions ?? []).join(', ')}.`
+    }
+  }
+  return {
+    /**
+     * Asks for the payload where the attempt is another one than before.
+     * @param {Latest | null} next
+     */
+    async show(next) {
+      latest = next
+      const wanted = next === null ? '' : `${next.deliveryId} ${String(next.number)}`
+      if (wanted === fetched) return
+      detail = null
+      problem = ''
+      if (next !== null) await fetchDetail(next)
+      fetched = wanted
+    },
+    render() {
+      if (latest === null)
+        return html`<section class="card">
+          <h2>Latest attempt</h2>
+          <p class="faint">
+            None so far. Publish an event that this webhook is subscribed to, or send a test event.
+          </p>
+        </section>`
+      const { outcome, number, attemptedAt, statusCode, error, eventKey, deliveryId } = latest
+      const made = detail?.attempts.find((attempt) => attempt.number === number)
+      return html`<section class="card latest">
+        <div class="bar">
+          <h2>Latest attempt</h2>
+          <a href=${deliveryLink(webhookId, deliveryId)}>Whole delivery</a>
+        </div>
+        <p>
+          ${outcome === 'succeeded' ? mark('good', 'Succeeded') : mark('bad', 'Failed')}
+          <span class="key">${eventKey}</span> attempt ${number},
+          ${app.times.ago(attemptedAt)}${statusCode === null ? nothing : html`, HTTP ${statusCode}`}${made === undefined ? nothing : html`, ${milliseconds(made.durationMs)}`}
+        </p>
+        ${error === null ? nothing : html`<pre class="bad wrap">${error}</pre>`}
+        ${detail === null || detail.payloadText === null ? nothing : payload.render(detail.payloadText)}
+        ${problem === '' ? nothing : html`<p class="hint">${problem}</p>`}
+      </section>`
+    },
+  }
 }

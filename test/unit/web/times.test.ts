@@ -6,7 +6,7 @@ type ZonedTime = {
 }
 
 /** It runs in browsers; its types are checked there. */
-const module = new URL('../../../src/web/pages/app/lib/zoned-time.js', import.meta.url).href
+const module = new URL('../../../src/web/pages/app/lib/times.js', import.meta.url).href
 
 describe("times entered in the organisation's zone", () => {
   let { toLocalTime, toInstant } = {} as ZonedTime
