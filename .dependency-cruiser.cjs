@@ -3,7 +3,7 @@
 
 /** Files without a folder, which know of nothing above them. */
 const shared =
-  '^src/(credentials|free-port|ids|poll-loop|problem-error|round-robin-queue|secret-box|shutdown|tally|timers|ttl-cache)\\.ts$'
+  '^src/(credentials|free-port|ids|poll-loop|problem-error|round-robin-queue|secret-box|shutdown|tally|timers)\\.ts$'
 const database = '^src/db/'
 const domain = '^src/domain/'
 const observed = '^src/observability/'
@@ -70,11 +70,11 @@ const folders = {
     domain,
     shared,
     observed,
-    '^src/db/(queries/|connection/(connection-errors|fair-limiter))',
+    '^src/db/(queries/|connection/(connection-errors|database-queues))',
     '^src/(accounts|catalogue|incidents|json-schema|stream|webhooks)/',
     '^src/deliveries/(publish/|retry/|dispatch/dispatcher|protocol/commit-events|recovery/sweeper)',
     // What the handlers call, by type: the process gives it to them.
-    '^src/temporal/((delivery|job)-workflows|temporal-service)',
+    '^src/temporal/(workflows|temporal-service)',
     '^src/outbound/(host-names|signed-headers|url-rules)',
     '^package.json$',
   ],

@@ -28,11 +28,10 @@ import { createLogger } from '../observability/logger.ts'
 import { loadCatalogue } from './catalogue.ts'
 import { describeError, visibleText } from '../process/visible-text.ts'
 import { migrate } from './migrate.ts'
-import { onStopSignal } from '../process/process-events.ts'
+import { onStopSignal, createStack, type Stack } from '../process/process-end.ts'
 import { seedFromFile, type NewKey, readSeedFile } from './seed.ts'
 import { startService, type Service } from '../process/service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
-import { createStack, type Stack } from '../process/shutdown-stack.ts'
 
 const env = process.env
 const stack = createStack()

@@ -4,7 +4,7 @@ import {
   listSecretsNotUnder,
   replaceSealedSecret,
   type SealedSecret,
-} from '../db/queries/sealed-secrets.ts'
+} from '../db/queries/webhooks.ts'
 import { loadConfig } from '../config/load.ts'
 import { createSecretBox, type SecretBox } from '../secret-box.ts'
 import { keyRingProblems } from '../process/start-checks.ts'

@@ -3,14 +3,13 @@ import { SETTINGS } from '../config/settings.ts'
 import { createLogger } from '../observability/logger.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
 import { loadCatalogue } from './catalogue.ts'
-import { onStopSignal } from '../process/process-events.ts'
+import { createStack, onStopSignal } from '../process/process-end.ts'
 import { type Arguments, type Output, type RunCommand, UsageError } from './command-line/command.ts'
 import { createReader } from './command-line/read-arguments.ts'
 import { apiUrl } from './listen/listen-arguments.ts'
 import { DEFAULT_API } from './listen/listen-defaults.ts'
 import type { Roles } from '../process/dispatch.ts'
 import type { ProcessHost } from '../process/service.ts'
-import { createStack } from '../process/shutdown-stack.ts'
 
 /** Returns `posthorn serve`, `api` or `worker`, which run until a signal ends them. */
 export function runService(roles: Roles): RunCommand {

@@ -14,8 +14,12 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { UrlPolicy } from '../outbound/url-rules.ts'
 import type { SecretBox } from '../secret-box.ts'
 import type { Streams } from '../stream/streams.ts'
-import type { DeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import type { ErasureWorkflows, RetryWorkflows, IncidentWorkflows } from '../temporal/job-workflows.ts'
+import type {
+  DeliveryWorkflows,
+  ErasureWorkflows,
+  RetryWorkflows,
+  IncidentWorkflows,
+} from '../temporal/workflows.ts'
 import type { AuthRefusals } from './auth/refusals.ts'
 import type { RateLimits } from './limits/rate-limits.ts'
 import type { Brand } from './pages/brand.ts'

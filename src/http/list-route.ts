@@ -6,7 +6,7 @@ import { typedRoute, type Links, type Route, type RouteRequest } from './route.t
 import { parseUuid } from '../ids.ts'
 import { badRequest } from '../problem-error.ts'
 import { orNull, timestamp } from './schemas/common.ts'
-import { createFairLimiter } from '../db/connection/fair-limiter.ts'
+import { createFairLimiter } from '../db/connection/database-queues.ts'
 import { settlesWithin } from '../timers.ts'
 
 const searchedUntil = orNull(timestamp('2026-05-03T22:14:00.000Z'), {

@@ -17,7 +17,7 @@ import {
 import { ORGANIZATION_SETTINGS_UPDATE } from '../domain/permissions.ts'
 import type { EvaluationRequest, IncidentLabel } from '../domain/workflow-inputs.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { IncidentWorkflows } from '../temporal/job-workflows.ts'
+import type { IncidentWorkflows } from '../temporal/workflows.ts'
 import { settlesWithin } from '../timers.ts'
 import { transactOnWebhook, type CommandDependencies } from '../webhooks/webhook-locks.ts'
 

@@ -10,10 +10,11 @@ import { serveMetrics } from './metrics/metrics-app.ts'
 import { createBacklogReader } from './metrics/backlog-reader.ts'
 import { createScrape } from './metrics/scrape.ts'
 import type { TemporalService } from '../temporal/temporal-service.ts'
-import { installRuntime } from '../temporal/runtime.ts'
 import { connect } from './open-database.ts'
 import { readReadiness, type ReadinessParts } from '../http/readiness.ts'
-import type { Stack } from './shutdown-stack.ts'
+import type { Stack } from './process-end.ts'
+import { DefaultLogger, Runtime, type LogEntry, type RuntimeOptions } from '@temporalio/worker'
+import { freePort } from '../free-port.ts'
 
 type MeteredParts = ReadinessParts & { temporal: TemporalService; dispatcher: Pick<Dispatcher, 'load'> }
 
@@ -50,4 +51,57 @@ export async function createMetering(
       return serveMetrics(sources, registry, { config, running })
     },
   }
+}
+
+const LOOPBACK = '127.0.0.1'
+
+/** A free port may be taken before it is used. */
+const MAX_TRIES = 5
+
+/**
+ * Forwards the log of Temporal's native core to our logger. Call it once, before any connection.
+ * With `withMetrics` the core serves its metrics on a loopback port of its own; returns their URL, otherwise null.
+ */
+async function installRuntime(
+  logger: Logger,
+  { withMetrics }: { withMetrics: boolean },
+): Promise<string | null> {
+  for (let tries = 1; withMetrics && tries <= MAX_TRIES; tries++) {
+    const bindAddress = `${LOOPBACK}:${await freePort()}`
+    try {
+      install(logger, metricsAt(bindAddress))
+      return `http://${bindAddress}/metrics`
+    } catch (error) {
+      logger.warn({ event: 'temporal.metrics_failed', err: error })
+    }
+  }
+  install(logger, {})
+  return null
+}
+
+type Telemetry = NonNullable<RuntimeOptions['telemetryOptions']>
+
+function install(logger: Logger, telemetry: Pick<Telemetry, 'metrics'>): void {
+  const write = (entry: LogEntry): void => {
+    const fields = { event: 'temporal.core_logged', ...entry.meta }
+    if (entry.level === 'ERROR') logger.error(fields, entry.message)
+    else logger.warn(fields, entry.message)
+  }
+  Runtime.install({
+    logger: new DefaultLogger('WARN', write),
+    // Posthorn shuts the workers down itself.
+    shutdownSignals: [],
+    telemetryOptions: { logging: { forward: {}, filter: 'WARN' }, ...telemetry },
+  })
+}
+
+/** Names as Prometheus recommends: with units, in seconds, and `_total` for counters. */
+function metricsAt(bindAddress: string): Pick<Telemetry, 'metrics'> {
+  const prometheus = {
+    bindAddress,
+    countersTotalSuffix: true,
+    unitSuffix: true,
+    useSecondsForDurations: true,
+  }
+  return { metrics: { prometheus, attachServiceName: false } }
 }

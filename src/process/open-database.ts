@@ -4,7 +4,7 @@ import { closeDataSource, createDataSource, type DatabaseOptions } from '../db/c
 import { codeOf } from '../db/connection/connection-errors.ts'
 import { createDatabaseClock, readDatabaseMs, type DatabaseClock } from '../db/connection/database-clock.ts'
 import type { Logger } from '../observability/logger.ts'
-import type { Stack } from './shutdown-stack.ts'
+import type { Stack } from './process-end.ts'
 import { describeError } from './visible-text.ts'
 
 type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolSize' | 'databasePooler'> & {

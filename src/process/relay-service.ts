@@ -10,7 +10,7 @@ import { createRelay, type Relay } from '../relay/relay.ts'
 import { connect } from './open-database.ts'
 import { createBacklogReader } from './metrics/backlog-reader.ts'
 import { serveMetrics } from './metrics/metrics-app.ts'
-import { onUnexpectedError } from './process-events.ts'
+import { onUnexpectedError } from './process-end.ts'
 import type { ProcessHost } from './service.ts'
 
 export const NEEDED_SETTINGS = [

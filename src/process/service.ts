@@ -16,32 +16,34 @@ import { createApp } from '../http/app.ts'
 import type { Logger } from '../observability/logger.ts'
 import { flushSpans } from '../observability/tracing.ts'
 import { createHttpClient } from '../outbound/http-client.ts'
-import { assertGuardWorks } from '../outbound/self-test.ts'
+import { assertGuardWorks } from '../outbound/pinned-connector.ts'
 import { createSecretBox } from '../secret-box.ts'
-import { createDeliveryWorkflows } from '../temporal/delivery-workflows.ts'
-import { readTemporalCredentials } from './setting-files.ts'
-import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
-import { createIncidentWorkflows, createJobWorkflows } from '../temporal/job-workflows.ts'
-import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
-import { createWorkers } from '../temporal/worker.ts'
-import type { Shutdown } from '../shutdown.ts'
-import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import {
+  createDeliveryWorkflows,
+  createIncidentWorkflows,
+  createJobWorkflows,
+} from '../temporal/workflows.ts'
+import {
+  readTemporalCredentials,
   createAuthentication,
   apiSettings,
   retentionLimits,
   warnOfOpenPolicy,
   workerSettings,
 } from './service-settings.ts'
+import { createTemporalService, type TemporalWork } from '../temporal/temporal-service.ts'
+import { ensureRetentionSchedule } from '../temporal/retention-schedule.ts'
+import { createWorkers } from '../temporal/worker.ts'
+import type { Shutdown } from '../shutdown.ts'
+import { createWorkflowTermination, createTerminateIfStuck } from '../temporal/workflow-progress.ts'
 import { createDeliveries, createPublishing, type Roles } from './dispatch.ts'
 import { createMetering } from './metering.ts'
 import { createBacklogReader } from './metrics/backlog-reader.ts'
 import { createNotifications } from './notifications.ts'
 import { assertKeyRing, warnOfMissingKeys } from './start-checks.ts'
 import { listenInWords } from '../http/listen.ts'
-import { onUnexpectedError } from './process-events.ts'
+import { onUnexpectedError, type Stack } from './process-end.ts'
 import { openDatabase, startDatabaseClock } from './open-database.ts'
-import type { Stack } from './shutdown-stack.ts'
 
 /** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */
 const RETRY_LEAD_MS = 1_000

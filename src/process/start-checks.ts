@@ -1,10 +1,9 @@
 import type { DataSource } from 'typeorm'
-import { sampleSealedSecrets } from '../db/queries/sealed-secrets.ts'
+import { sampleSealedSecrets, findUnknownSubscribedKeys, type SubscribedKey } from '../db/queries/webhooks.ts'
 import type { SecretBox } from '../secret-box.ts'
 import { describeError } from './visible-text.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
-import { findUnknownSubscribedKeys, type SubscribedKey } from '../db/queries/webhooks.ts'
 import type { Logger } from '../observability/logger.ts'
 
 /** One secret can be damaged or copied from another webhook, so several are tried per key. */

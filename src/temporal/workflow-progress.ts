@@ -1,7 +1,6 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
 import { orIfGone, withCallTimeout } from './calls.ts'
-import { deliveryWorkflowId } from './delivery-workflows.ts'
-import { incidentWorkflowId } from './job-workflows.ts'
+import { deliveryWorkflowId, incidentWorkflowId } from './workflows.ts'
 
 /**
  * The progress of a workflow that is late. `alive`: it waits, is queued, or has an activity in flight. `paused`: an

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
+import { incidentWorkflowId } from '../../src/temporal/workflows.ts'
 import { searchAttributes } from '../../src/temporal/namespace.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { TEST_VAPID_PRIVATE_KEY, TEST_VAPID_PUBLIC_KEY } from '../helpers/database/factories.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/workflows.ts'
 import { postsByDelivery, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'

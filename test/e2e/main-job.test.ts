@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { verify } from '@octokit/webhooks-methods'
 import { expect } from 'chai'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/workflows.ts'
 import {
   type Answer,
   type Certificate,

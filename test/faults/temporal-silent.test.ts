@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/workflows.ts'
 import type { PosthornProcess } from '../helpers/processes/posthorn.ts'
 import { testServers, useTemporalClient } from '../helpers/runner/servers.ts'
 import { useStage } from '../helpers/processes/stage.ts'

@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
-import { incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
+import { incidentWorkflowId } from '../../src/temporal/workflows.ts'
 import { RETENTION_SCHEDULE_ID } from '../../src/temporal/retention-schedule.ts'
 import { writeBacklog } from '../helpers/deliveries/backlog.ts'
 import { eventually } from '../helpers/eventually.ts'

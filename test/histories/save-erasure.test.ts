@@ -1,4 +1,4 @@
-import { createJobWorkflows, erasureWorkflowId } from '../../src/temporal/job-workflows.ts'
+import { createJobWorkflows, erasureWorkflowId } from '../../src/temporal/workflows.ts'
 import { insertErasure } from '../../src/db/queries/erasures.ts'
 import { attemptDependencies, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'

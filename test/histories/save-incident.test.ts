@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { requestRetry } from '../helpers/deliveries/request-retry.ts'
-import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
+import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/workflows.ts'
 import { attemptDependencies, unbounded, type TestDependencies } from '../helpers/deliveries/attempts.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useHistoryStage } from '../helpers/temporal/use-history-stage.ts'

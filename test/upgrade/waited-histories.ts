@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/workflows.ts'
 import { toMs, type History } from '../helpers/temporal/history.ts'
 
 /** What the workflows show of deliveries that waited across an upgrade. */

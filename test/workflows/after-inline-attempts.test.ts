@@ -2,7 +2,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import { expect } from 'chai'
 import type { DeliverEventInput } from '../../src/domain/workflow-inputs.ts'
 import { attemptQueue } from '../../src/domain/attempt-outcome.ts'
-import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId, type DeliveryWorkflows } from '../../src/temporal/workflows.ts'
 import { proveEndpoint } from '../helpers/deliveries/attempts.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import type { History } from '../helpers/temporal/history.ts'

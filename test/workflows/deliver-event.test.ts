@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../src/temporal/workflows.ts'
 import { createTerminateIfStuck } from '../../src/temporal/workflow-progress.ts'
 import type { DeliverEventResult } from '../../src/domain/workflow-inputs.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'

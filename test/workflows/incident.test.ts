@@ -1,8 +1,11 @@
 import { expect } from 'chai'
 import { requestRetry } from '../helpers/deliveries/request-retry.ts'
 import type { CommittedDelivery } from '../../src/deliveries/protocol/commit-events.ts'
-import { deliveryWorkflowId } from '../../src/temporal/delivery-workflows.ts'
-import { createIncidentWorkflows, incidentWorkflowId } from '../../src/temporal/job-workflows.ts'
+import {
+  deliveryWorkflowId,
+  createIncidentWorkflows,
+  incidentWorkflowId,
+} from '../../src/temporal/workflows.ts'
 import { type TestDependencies, unbounded } from '../helpers/deliveries/attempts.ts'
 import { useAttempts } from '../helpers/deliveries/use-attempts.ts'
 import { eventually } from '../helpers/eventually.ts'

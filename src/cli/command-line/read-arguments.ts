@@ -1,6 +1,12 @@
 import { parseArgs } from 'node:util'
-import { type Arguments, type Command, type CommandGroup, UsageError } from './command.ts'
-import { commandHelp, programHelp } from './help.ts'
+import {
+  type Arguments,
+  type Command,
+  type CommandGroup,
+  UsageError,
+  commandHelp,
+  programHelp,
+} from './command.ts'
 
 /** What was typed after `posthorn` asks for. */
 export type Wanted =

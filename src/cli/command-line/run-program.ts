@@ -1,8 +1,8 @@
-import packageJson from '../../../package.json' with { type: 'json' }
 import { describeError } from '../../process/visible-text.ts'
-import { UsageError, type Command, type CommandGroup, type Output } from './command.ts'
+import { UsageError, type Command, type CommandGroup, type Output, programHelp } from './command.ts'
 import { findCommand, readArguments } from './read-arguments.ts'
-import { programHelp } from './help.ts'
+
+import packageJson from '../../../package.json' with { type: 'json' }
 
 const USAGE_ERROR = 2
 

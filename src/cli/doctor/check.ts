@@ -8,7 +8,7 @@ import { withTimeLimit } from '../../temporal/calls.ts'
 import { Connection } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import { closeDataSource, createDataSource } from '../../db/connection/data-source.ts'
-import { readTemporalCredentials, type CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
+import { readTemporalCredentials, type CREDENTIAL_SETTINGS } from '../../process/service-settings.ts'
 
 /** One check, ready to run. */
 export type Check = {

@@ -1,4 +1,3 @@
-import packageJson from '../../../package.json' with { type: 'json' }
 import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
 import {
   createDatabaseAccess,
@@ -12,10 +11,9 @@ import {
   type Finding,
 } from './check.ts'
 import { databaseChecks } from './database-checks.ts'
-import { networkChecks } from './network-checks.ts'
+import { networkChecks, relayChecks } from './network-checks.ts'
 import { keyChecks } from './key-checks.ts'
 import { workChecks } from './work-checks.ts'
-import { relayChecks } from './relay-checks.ts'
 import { temporalChecks } from './temporal-checks.ts'
 import type { Arguments, Output } from '../command-line/command.ts'
 import { loadCatalogue } from '../catalogue.ts'
@@ -24,7 +22,9 @@ import {
   CREDENTIAL_SETTINGS,
   readBrand,
   readTemporalCredentials,
-} from '../../process/setting-files.ts'
+} from '../../process/service-settings.ts'
+
+import packageJson from '../../../package.json' with { type: 'json' }
 
 /** `posthorn doctor`. Ends the process itself. */
 export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
-import { countByKey } from '../../db/queries/sealed-secrets.ts'
+import { countByKey } from '../../db/queries/webhooks.ts'
 import { createSecretBox, type EncryptionKey } from '../../secret-box.ts'
 import { keyRingProblems } from '../../process/start-checks.ts'
 import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'

@@ -5,7 +5,7 @@ import { findSearchAttributeProblems, readNamespaceId, mayWrite } from '../../te
 import { readTaskQueues, type TaskQueueState } from '../../temporal/task-queue-state.ts'
 import { describeError } from '../../process/visible-text.ts'
 import { defineCheck, type Check, ok, problem, type Finding, type TemporalAccess } from './check.ts'
-import { CREDENTIAL_SETTINGS } from '../../process/setting-files.ts'
+import { CREDENTIAL_SETTINGS } from '../../process/service-settings.ts'
 
 export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] as const
 

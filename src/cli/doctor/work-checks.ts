@@ -17,8 +17,7 @@ import {
   listRunningJobs,
   type StuckRows,
 } from '../../db/queries/stuck-work.ts'
-import { deliveryWorkflowId } from '../../temporal/delivery-workflows.ts'
-import { erasureWorkflowId, retryWorkflowId } from '../../temporal/job-workflows.ts'
+import { deliveryWorkflowId, erasureWorkflowId, retryWorkflowId } from '../../temporal/workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { describeError } from '../../process/visible-text.ts'
 import {

@@ -13,7 +13,7 @@ export async function runListen(args: Arguments, output: Output): Promise<never>
   const wanted = readListenCommand(args, process.env)
   const [{ listen }, { onStopSignal }] = await Promise.all([
     import('./listen.ts'),
-    import('../../process/process-events.ts'),
+    import('../../process/process-end.ts'),
   ])
   // Nothing has to be stopped: what is not forwarded is nowhere recorded as sent.
   onStopSignal(() => Promise.resolve())

@@ -6,9 +6,9 @@ import {
   Organisation,
   OrganisationErasure,
   PushSubscription,
+  AuditEntry,
 } from '../entities/organisation.ts'
 import { Attempt, Delivery } from '../entities/delivery.ts'
-import { AuditEntry } from '../entities/audit-entry.ts'
 import { Event, EventHorizon, IdempotencyKey } from '../entities/event.ts'
 import { Incident, Notification } from '../entities/incident.ts'
 import { PortalLink, Session, StreamTicket } from '../entities/session.ts'

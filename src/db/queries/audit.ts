@@ -1,7 +1,7 @@
 import { LessThan } from 'typeorm'
 import type { AuditAction } from '../../domain/audit-action.ts'
 import { type Db, pageOf, type Page } from '../connection/db.ts'
-import { AuditEntry } from '../entities/audit-entry.ts'
+import { AuditEntry } from '../entities/organisation.ts'
 
 /** Who acts, and from where; an operator at the command line has neither member nor key. */
 export type AuditActor = Pick<

@@ -17,7 +17,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { HttpClient } from '../../outbound/http-client.ts'
 import type { SecretBox } from '../../secret-box.ts'
 import type { WebhookLocks } from '../../webhooks/webhook-locks.ts'
-import type { IncidentWorkflows } from '../../temporal/job-workflows.ts'
+import type { IncidentWorkflows } from '../../temporal/workflows.ts'
 import type { RecordUnderLock } from './record-under-lock.ts'
 
 /** The dependencies of an attempt. `attemptTimeoutMs` is the deadline of one whole POST. */

@@ -1,9 +1,13 @@
 import type { DataSource } from 'typeorm'
 import { findDeliveryStatus } from '../../db/queries/deliveries.ts'
-import { isTimeout, stateAfterAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import {
+  isTimeout,
+  stateAfterAttempt,
+  type AttemptOutcome,
+  type AttemptRequest,
+} from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
-import type { AttemptRequest } from '../../domain/attempt-outcome.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Claim } from '../protocol/claim.ts'
@@ -13,7 +17,7 @@ import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './claim-attempt.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../protocol/sweep.ts'
 import { untilRecorded } from './unrecorded-outcomes.ts'
-import { createBatchedStatement, type BatchedStatement } from '../../db/connection/batched-statement.ts'
+import { createBatchedStatement, type BatchedStatement } from '../../db/connection/database-queues.ts'
 
 /** How late a retry is when the sweeper recovers it, with a workflow and without. */
 const AFTER_FAILURE = { sweepAfterMs: SWEEP_DELAY_MS, startAfterMs: START_SWEEP_DELAY_MS }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { DataSource, EntityManager } from 'typeorm'
-import { createBatchedStatement, type BatchedStatement } from '../../db/connection/batched-statement.ts'
+import { createBatchedStatement, type BatchedStatement } from '../../db/connection/database-queues.ts'
 import {
   type FollowAfter,
   recordFailures,

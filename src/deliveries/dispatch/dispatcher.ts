@@ -9,7 +9,11 @@ import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { Audience, CommittedDelivery, HeldDelivery, Reservation } from '../protocol/commit-events.ts'
 import { createBackpressure } from './backpressure.ts'
 import { hold, type DeliveryRows, createRowBatch } from './delivery-rows.ts'
-import { createFirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
+import {
+  createFirstAttemptsInTemporal,
+  createWorkflowStarts,
+  type WorkflowStartDependencies,
+} from './workflow-starts.ts'
 import {
   createInlineAttempts,
   type ClaimedDelivery,
@@ -17,7 +21,6 @@ import {
 } from './inline-attempts.ts'
 import { createPuller } from './puller.ts'
 import { createReservations } from './reservations.ts'
-import { createWorkflowStarts, type WorkflowStartDependencies } from './workflow-starts.ts'
 
 /**
  * Who makes the first attempt: the workflow, or, at fast endpoints, the process itself: always (`direct`), or while

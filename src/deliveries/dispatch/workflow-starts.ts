@@ -1,18 +1,71 @@
-import type { NextAttempt } from '../../domain/attempt-outcome.ts'
+import type { NextAttempt, AttemptQueue } from '../../domain/attempt-outcome.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
-import type { AttemptQueue } from '../../domain/attempt-outcome.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
-import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import type { DeliveryWorkflows } from '../../temporal/workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/calls.ts'
 import { createPace, type Pace, type Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
-import type { FirstAttemptsInTemporal } from './first-attempts-in-temporal.ts'
 import type { RowBatch } from './delivery-rows.ts'
+import { createTally } from '../../tally.ts'
+
+/** The first attempts that this process has left to workflows, until they begin. */
+type FirstAttemptsInTemporal = {
+  /** `isSlow`: on the task queue of slow endpoints, where waiting does not mean that Temporal is behind. */
+  add(delivery: { deliveryId: string; webhookId: string }, isSlow: boolean): void
+  remove(deliveryId: string): void
+  /** Returns those of a webhook. */
+  of(webhookId: string): number
+  /** Returns those that wait for a worker, without those of slow endpoints. */
+  waiting(): number
+  /** Returns those that wait for `ms` or longer. Removes those that are left to the sweeper. */
+  since(ms: number): { deliveryId: string; webhookId: string }[]
+}
+
+/** By then the sweeper has checked the workflow of a delivery that did not begin. */
+const TTL_MS = 60_000
+
+export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttemptsInTemporal {
+  const entries = new Map<string, { webhookId: string; isSlow: boolean; sinceMs: number }>()
+  const perWebhook = createTally()
+  let waiting = 0
+
+  function count(webhookId: string, isSlow: boolean, by: 1 | -1): void {
+    perWebhook.add(webhookId, by)
+    if (!isSlow) waiting += by
+  }
+
+  function remove(deliveryId: string): void {
+    const entry = entries.get(deliveryId)
+    if (entry === undefined) return
+    entries.delete(deliveryId)
+    count(entry.webhookId, entry.isSlow, -1)
+  }
+
+  return {
+    add({ deliveryId, webhookId }, isSlow) {
+      remove(deliveryId)
+      entries.set(deliveryId, { webhookId, isSlow, sinceMs: nowMs() })
+      count(webhookId, isSlow, 1)
+    },
+    remove,
+    of: (webhookId) => perWebhook.of(webhookId),
+    waiting: () => waiting,
+    since(ms) {
+      const old: { deliveryId: string; webhookId: string }[] = []
+      for (const [deliveryId, { webhookId, sinceMs }] of entries) {
+        const ageMs = nowMs() - sinceMs
+        if (ageMs >= TTL_MS) remove(deliveryId)
+        else if (ageMs >= ms) old.push({ deliveryId, webhookId })
+      }
+      return old
+    },
+  }
+}
 
 /** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
 export type WorkflowStarts = {

@@ -1,13 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { DataSource } from 'typeorm'
-import { createBatchedStatement } from '../../db/connection/batched-statement.ts'
+import { createBatchedStatement, createFairLimiter } from '../../db/connection/database-queues.ts'
 import {
   DatabaseBusyError,
   isDatabaseDown,
   isStatementTimeout,
 } from '../../db/connection/connection-errors.ts'
 import type { Db } from '../../db/connection/db.ts'
-import { createFairLimiter } from '../../db/connection/fair-limiter.ts'
 import { runOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import {
   commitReserved,

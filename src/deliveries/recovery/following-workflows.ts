@@ -1,7 +1,7 @@
 import type { OwedWorkflow } from '../../db/queries/due-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import type { DeliveryWorkflows } from '../../temporal/workflows.ts'
 import { isTemporalUnavailable } from '../../temporal/calls.ts'
 import { processTimers, sleep, type Timers } from '../../timers.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'

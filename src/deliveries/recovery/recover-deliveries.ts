@@ -1,7 +1,7 @@
 import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/workflows.ts'
 import type { TerminateIfStuck, WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { hold, type DeliveryRows } from '../dispatch/delivery-rows.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'

@@ -10,7 +10,7 @@ import {
   type ErasureWorkflows,
   retryWorkflowId,
   type RetryWorkflows,
-} from '../../temporal/job-workflows.ts'
+} from '../../temporal/workflows.ts'
 import type { WorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { callForEach } from '../../temporal/calls.ts'
 import { createPollLoop } from '../../poll-loop.ts'

@@ -19,7 +19,7 @@ import {
 import { replay as replayEvents, requestRetries, type RequestedRetry } from '../protocol/change-deliveries.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
-import type { DeliveryWorkflows } from '../../temporal/delivery-workflows.ts'
+import type { DeliveryWorkflows } from '../../temporal/workflows.ts'
 import { wakeWorkflows } from './retry-delivery.ts'
 import { transactOnWebhook, type WebhookLocks } from '../../webhooks/webhook-locks.ts'
 

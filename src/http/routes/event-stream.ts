@@ -1,5 +1,5 @@
 import { requireKey } from '../../accounts/caller-lookup.ts'
-import { issueTicket } from '../../stream/tickets.ts'
+import { issueTicket } from '../../accounts/one-use-tokens.ts'
 import { typedRoute, type Route } from '../route.ts'
 import { Type } from 'typebox'
 import { EXAMPLE_IDS, timestamp } from '../schemas/common.ts'

@@ -21,7 +21,7 @@ import {
 } from '../presenters/webhook.ts'
 import { presentAuditEntry } from '../presenters/presenter.ts'
 import { typedRoute, type Route } from '../route.ts'
-import { AuditEntrySchema, AuditFilterSchema } from '../schemas/audit.ts'
+import { AuditEntrySchema, AuditFilterSchema } from '../schemas/organisation.ts'
 import { EXAMPLE_IDS } from '../schemas/common.ts'
 import { webhookOfPath } from './webhooks.ts'
 

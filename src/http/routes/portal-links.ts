@@ -4,7 +4,7 @@ import {
   developerAddress,
   PORTAL_PATH_PATTERN,
   redeemPortalLink,
-} from '../../accounts/portal-links.ts'
+} from '../../accounts/one-use-tokens.ts'
 import type { FieldError } from '../../problem-error.ts'
 import { requireSessionCookie, storeSession } from '../auth/session-cookie.ts'
 import { operatorActor, param, typedRoute, type Route } from '../route.ts'

@@ -1,10 +1,11 @@
 import Koa, { type Context } from 'koa'
 import { collectDefaultMetrics, Gauge, prometheusContentType, type Registry } from 'prom-client'
-import packageJson from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config/load.ts'
 import { listenInWords } from '../../http/listen.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { Stack } from '../shutdown-stack.ts'
+import type { Stack } from '../process-end.ts'
+
+import packageJson from '../../../package.json' with { type: 'json' }
 
 type MetricsAppOptions = {
   /** Returns all metrics in Prometheus' text format. */

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Stack } from '../../../src/process/shutdown-stack.ts'
+import type { Stack } from '../../../src/process/process-end.ts'
 import { startGenerator, type PublishedEvent, type PublishJob } from '../harness/generator.ts'
 import { startReceiver, type Arrival } from '../harness/receiver.ts'
 import { BURST, loadOn } from '../load.ts'

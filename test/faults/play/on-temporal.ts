@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client'
-import { deliveryWorkflowId } from '../../../src/temporal/delivery-workflows.ts'
+import { deliveryWorkflowId } from '../../../src/temporal/workflows.ts'
 import { RETENTION_SCHEDULE_ID } from '../../../src/temporal/retention-schedule.ts'
 import { note } from './act.ts'
 import { nowMs } from './clock.ts'

@@ -14,7 +14,7 @@ import type {
   UpdatedIncident,
 } from '../../../src/domain/workflow-inputs.ts'
 import { type Channels, sendDue } from '../../../src/incidents/notifications/send-due.ts'
-import type { IncidentWorkflows } from '../../../src/temporal/job-workflows.ts'
+import type { IncidentWorkflows } from '../../../src/temporal/workflows.ts'
 import { evaluateNotifications } from '../../../src/incidents/evaluate-notifications.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { isIP } from 'node:net'
 import { generate } from 'selfsigned'
 import { createHttpClient, type HttpClient, type PostResult } from '../../../src/outbound/http-client.ts'
-import { assertGuardWorks } from '../../../src/outbound/self-test.ts'
+import { assertGuardWorks } from '../../../src/outbound/pinned-connector.ts'
 import { checkWebhookUrl } from '../../../src/outbound/url-rules.ts'
 import { startDnsServer } from '../../integration/outbound/dns-server.ts'
 import { eventually } from '../eventually.ts'

@@ -27,7 +27,7 @@ import {
   createDeliveryWorkflows,
   deliveryWorkflowId,
   type DeliveryWorkflows,
-} from '../../../src/temporal/delivery-workflows.ts'
+} from '../../../src/temporal/workflows.ts'
 import type { DeliverEventResult } from '../../../src/domain/workflow-inputs.ts'
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */

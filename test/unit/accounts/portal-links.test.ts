@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { developerAddress } from '../../../src/accounts/portal-links.ts'
+import { developerAddress } from '../../../src/accounts/one-use-tokens.ts'
 
 const ID = '019a0000-0000-7000-8000-00000000000a'
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Environment } from '../../../src/config/load.ts'
 import { parseFrameAncestors, parseOperatorKeys } from '../../../src/config/parsers.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
-import { BRAND_SETTINGS } from '../../../src/process/setting-files.ts'
+import { BRAND_SETTINGS } from '../../../src/process/service-settings.ts'
 import { problemsOf } from '../../helpers/cli/run-cli.ts'
 
 const required: Environment = {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { readBrand } from '../../../src/process/setting-files.ts'
+import { readBrand } from '../../../src/process/service-settings.ts'
 
 describe('the logo of the brand', () => {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-brand-'))

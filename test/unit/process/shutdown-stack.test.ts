@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createStack } from '../../../src/process/shutdown-stack.ts'
+import { createStack } from '../../../src/process/process-end.ts'
 import { useMockTime } from '../../helpers/use-mock-time.ts'
 
 describe('createStack', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { ConfigError } from '../../../src/config/load.ts'
-import { readTemporalCredentials } from '../../../src/process/setting-files.ts'
+import { readTemporalCredentials } from '../../../src/process/service-settings.ts'
 
 describe('the credentials for Temporal', () => {
   const none = {

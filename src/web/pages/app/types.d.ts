@@ -1,6 +1,10 @@
 import type { nothing, TemplateResult } from 'lit-html'
 import type { Static } from 'typebox'
-import type { AuditEntrySchema } from '../../../http/schemas/audit.ts'
+import type {
+  AuditEntrySchema,
+  CreatedApiKeySchema,
+  OwnApiKeyListSchema,
+} from '../../../http/schemas/organisation.ts'
 import type { ProblemSchema } from '../../../http/schemas/common.ts'
 import type { DeliveryDetailSchema, DeliveryRequestSchema } from '../../../http/schemas/delivery-detail.ts'
 import type { DeliverySchema } from '../../../http/schemas/delivery.ts'
@@ -13,7 +17,6 @@ import type {
   IncidentSchema,
   OverviewListSchema,
 } from '../../../http/schemas/overview.ts'
-import type { CreatedApiKeySchema, OwnApiKeyListSchema } from '../../../http/schemas/organisation.ts'
 import type {
   OperatorOverviewSchema,
   OperatorSessionSchema,

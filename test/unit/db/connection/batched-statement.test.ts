@@ -3,7 +3,7 @@ import {
   DatabaseBusyError,
   DatabaseUnavailableError,
 } from '../../../../src/db/connection/connection-errors.ts'
-import { createBatchedStatement } from '../../../../src/db/connection/batched-statement.ts'
+import { createBatchedStatement } from '../../../../src/db/connection/database-queues.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 describe('createBatchedStatement', () => {

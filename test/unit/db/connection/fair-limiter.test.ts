@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { DatabaseBusyError } from '../../../../src/db/connection/connection-errors.ts'
-import { createFairLimiter } from '../../../../src/db/connection/fair-limiter.ts'
+import { createFairLimiter } from '../../../../src/db/connection/database-queues.ts'
 import { useMockTime } from '../../../helpers/use-mock-time.ts'
 
 describe('createFairLimiter', () => {

@@ -1,11 +1,13 @@
 import { expect } from 'chai'
 import { createEndpoints } from '../../../../src/deliveries/attempt/endpoint-concurrency.ts'
-import { createFirstAttemptsInTemporal } from '../../../../src/deliveries/dispatch/first-attempts-in-temporal.ts'
+import {
+  createFirstAttemptsInTemporal,
+  createWorkflowStarts,
+} from '../../../../src/deliveries/dispatch/workflow-starts.ts'
 import {
   createInlineAttempts,
   type ClaimedDelivery,
 } from '../../../../src/deliveries/dispatch/inline-attempts.ts'
-import { createWorkflowStarts } from '../../../../src/deliveries/dispatch/workflow-starts.ts'
 import { createMetrics } from '../../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../../src/shutdown.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'

@@ -1,6 +1,6 @@
 import type { DeliveryLabel } from '../../../../../src/domain/workflow-inputs.ts'
 import type { AttemptQueue } from '../../../../../src/domain/attempt-outcome.ts'
-import type { DeliveryWorkflows } from '../../../../../src/temporal/delivery-workflows.ts'
+import type { DeliveryWorkflows } from '../../../../../src/temporal/workflows.ts'
 import { TemporalUnavailableError } from '../../../../../src/temporal/calls.ts'
 import type { TerminateIfStuck } from '../../../../../src/temporal/workflow-progress.ts'
 import type { SimulatedProcess } from './world.ts'

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit'
-import { createRoundRobin, type RoundRobin } from '../../round-robin-queue.ts'
+import { createRoundRobin, type RoundRobin, createRoundRobinQueue } from '../../round-robin-queue.ts'
 import { isDatabaseDown, DatabaseBusyError } from './connection-errors.ts'
 
 /** A caller that waits for its work to be begun, and then for its result. */
-export type Deadline<Result> = {
+type Deadline<Result> = {
   /** Called when the work begins. False when the caller has been rejected: the work is not to be done. */
   begin: () => boolean
   resolve: (result: Result) => void
@@ -14,7 +14,7 @@ export type Deadline<Result> = {
  * Calls `wait` and returns its result. Rejects with DatabaseBusyError when the work has not begun within
  * `startTimeoutMs`, or gives no result within `timeoutMs`.
  */
-export function withDeadline<Result>(
+function withDeadline<Result>(
   { startTimeoutMs, timeoutMs }: { startTimeoutMs: number; timeoutMs: number },
   wait: (deadline: Deadline<Result>) => void,
 ): Promise<Result> {
@@ -45,7 +45,7 @@ export function withDeadline<Result>(
 }
 
 /** Returns a promise that is rejected: `count` items wait already, so that no more may. */
-export function refuse(count: number): Promise<never> {
+function refuse(count: number): Promise<never> {
   return Promise.reject(new DatabaseBusyError(`${count} wait for the database already`, { isBegun: false }))
 }
 
@@ -168,4 +168,46 @@ function takeGroup<Item, Result>(
     rows += next.rows
   }
   return group
+}
+
+/** Runs `work` when it is the turn of `key`. */
+export type FairLimiter = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Runs `concurrency` pieces of work at once, `perKey` of one key; the next one is of the key that was served longest ago.
+ * Rejects with DatabaseBusyError when the work has not begun within `startTimeoutMs` or `maxQueued` wait already (it is
+ * never begun then), and when it gives no result within `timeoutMs` (it goes on, and holds its place).
+ */
+export function createFairLimiter(options: {
+  concurrency: number
+  perKey: number
+  startTimeoutMs: number
+  timeoutMs: number
+  maxQueued: number
+}): FairLimiter {
+  const { concurrency, perKey, maxQueued } = options
+  const inFlight = new Map<string, number>()
+  const countOf = (key: string): number => inFlight.get(key) ?? 0
+
+  const queue = createRoundRobinQueue<{ key: string; run: () => Promise<void> }>({
+    concurrency,
+    hasRoom: (key) => countOf(key) < perKey,
+    async run({ key, run }) {
+      inFlight.set(key, countOf(key) + 1)
+      await run()
+      if (countOf(key) === 1) inFlight.delete(key)
+      else inFlight.set(key, countOf(key) - 1)
+      queue.wake(key)
+    },
+  })
+
+  return <Result>(key: string, work: () => Promise<Result>) => {
+    if (queue.size() >= maxQueued) return refuse(queue.size())
+    return withDeadline<Result>(options, ({ begin, resolve, reject }) => {
+      const run = async (): Promise<void> => {
+        if (begin()) await work().then(resolve, reject)
+      }
+      queue.add(key, { key, run })
+    })
+  }
 }
