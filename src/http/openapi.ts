@@ -1,5 +1,4 @@
 import type { TSchema } from 'typebox'
-import packageJson from '../../package.json' with { type: 'json' }
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { PROBLEMS, type ProblemCode } from '../domain/problems.ts'
 import { createComponents, type Components } from './openapi/components.ts'
@@ -10,6 +9,7 @@ import {
   problemContent,
   rateLimitHeaders,
   refusalComponents,
+  pathParametersOf,
 } from './openapi/responses.ts'
 import {
   RECEIVED,
@@ -20,10 +20,11 @@ import {
   receivedSchemas,
 } from './openapi/received-events.ts'
 import { refinementsOf } from './openapi/refinements.ts'
-import { pathParametersOf } from './openapi/path-parameters.ts'
 import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './validation/check-request.ts'
+
+import packageJson from '../../package.json' with { type: 'json' }
 
 const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
 

@@ -10,9 +10,8 @@ import {
   problem,
   type Finding,
 } from './check.ts'
-import { databaseChecks } from './database-checks.ts'
+import { databaseChecks, keyChecks } from './database-checks.ts'
 import { networkChecks, relayChecks } from './network-checks.ts'
-import { keyChecks } from './key-checks.ts'
 import { workChecks } from './work-checks.ts'
 import { temporalChecks } from './temporal-checks.ts'
 import type { Arguments, Output } from '../command-line/command.ts'

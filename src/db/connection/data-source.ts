@@ -7,11 +7,13 @@ import {
   OrganisationErasure,
   PushSubscription,
   AuditEntry,
+  PortalLink,
+  Session,
+  StreamTicket,
 } from '../entities/organisation.ts'
 import { Attempt, Delivery } from '../entities/delivery.ts'
 import { Event, EventHorizon, IdempotencyKey } from '../entities/event.ts'
 import { Incident, Notification } from '../entities/incident.ts'
-import { PortalLink, Session, StreamTicket } from '../entities/session.ts'
 import { RetryJobWebhook, RetryJob } from '../entities/retry-job.ts'
 import { Webhook } from '../entities/webhook.ts'
 import { Initial1 } from '../migrations/0001-initial.ts'

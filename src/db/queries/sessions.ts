@@ -1,6 +1,6 @@
 // Hand-written: a session is opened, found and ended in one statement with the key that it depends on.
 import { Member, Organisation } from '../entities/organisation.ts'
-import type { Session as SessionEntity } from '../entities/session.ts'
+import type { Session as SessionEntity } from '../entities/organisation.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Caller } from '../../domain/actor.ts'
 import { CALLER, IS_IN_FORCE, IS_TO_BE_TOUCHED, touchApiKey } from './api-keys.ts'
