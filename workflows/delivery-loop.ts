@@ -1,10 +1,15 @@
-import { describeOutcome, isTimeout, type AttemptOutcome } from '../src/domain/attempt-outcome.ts'
+import {
+  describeOutcome,
+  isTimeout,
+  type AttemptOutcome,
+  type RowOutcome,
+} from '../src/domain/attempt-outcome.ts'
 import { dueOf, queueOfKind } from '../src/domain/old-attempts.ts'
 import type {
   DeliverEventInput,
   DeliverEventResult,
   DeliverySnapshot,
-  NextAttempt,
+  PlannedAttempt,
 } from '../src/domain/workflow-inputs.ts'
 import type { AttemptRequest, AttemptQueue } from '../src/domain/attempt-outcome.ts'
 import type { DeliveryState } from '../src/domain/delivery-state.ts'
@@ -34,7 +39,7 @@ export type DeliveryRuntime = {
   continueAsNew: (input: DeliverEventInput) => Promise<never>
 }
 
-type Next = NextAttempt & { queue: AttemptQueue }
+type Next = PlannedAttempt & { queue: AttemptQueue }
 
 /**
  * Runs one delivery from its next attempt to its end: wait → request the attempt → outcome → wait … The row in PostgreSQL
@@ -134,7 +139,7 @@ function firstAttempt(input: DeliverEventInput, nowMs: number): Next {
   return { number, dueAtMs, wakeAtMs: dueHereAtMs - leadMs, queue }
 }
 
-function queueAfter({ failureCode }: Pick<Exclude<AttemptOutcome, { state: 'deferred' }>, 'failureCode'>) {
+function queueAfter({ failureCode }: Pick<RowOutcome, 'failureCode'>) {
   return isTimeout(failureCode) ? 'slow' : 'retry'
 }
 

@@ -84,10 +84,13 @@ export function stateAfterAttempt(
 }
 
 /** The outcome of a requested attempt for its workflow: the recorded state of the delivery, and its attempts so far. */
-export type AttemptOutcome = DeferredAttempt | WaitingOutcome | FinalOutcome
+export type AttemptOutcome = DeferredAttempt | RowOutcome
+
+/** The outcome as the row of the delivery has it. */
+export type RowOutcome = WaitingOutcome | FinalOutcome
 
 /** No attempt was made, since no slot of the endpoint was free: it is to be requested again after `delayMs`. */
-export type DeferredAttempt = { state: 'deferred'; delayMs: number }
+type DeferredAttempt = { state: 'deferred'; delayMs: number }
 
 /**
  * The delivery waits for its next attempt: one has failed, or none was made, since it is not due yet. `dueAtMs`: when it
@@ -110,7 +113,10 @@ type FinalOutcome = {
   statusCode: number | null
 }
 
-/** An attempt to be made. `dueAtMs`: when, in Unix ms of the database's clock; null: at once. */
+/**
+ * An attempt to be made. `dueAtMs`: when, in Unix ms of the database's clock; null: at once, if the row is due by that
+ * clock.
+ */
 export type NextAttempt = { number: number; dueAtMs: number | null }
 
 /** Returns the attempt after a failed one. */
@@ -129,9 +135,7 @@ export function describeFailure(outcome: {
 }
 
 /** Describes the outcome of an attempt: `HTTP 503`, `timeout`, `confirmed with HTTP 200`. */
-export function describeOutcome(
-  outcome: Pick<Exclude<AttemptOutcome, DeferredAttempt>, 'state' | 'failureCode' | 'statusCode'>,
-): string {
+export function describeOutcome(outcome: Pick<RowOutcome, 'state' | 'failureCode' | 'statusCode'>): string {
   return (
     describeFailure(outcome) ??
     (outcome.state === 'completed'

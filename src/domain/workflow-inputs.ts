@@ -1,4 +1,4 @@
-import type { FailureCode, AttemptQueue } from './attempt-outcome.ts'
+import type { FailureCode, AttemptQueue, NextAttempt } from './attempt-outcome.ts'
 import type { DeliveryState, FinalState } from './delivery-state.ts'
 import type { IncidentEvaluation, NotificationCounts } from './notification-rules.ts'
 import type { OldAttemptKind } from './old-attempts.ts'
@@ -12,7 +12,7 @@ export type DeliverEventInput = {
    * The first attempt to make (1 for a new delivery), when it is due in Unix ms of the database's clock (null: at once),
    * and in how many ms that is. Without `waitMs` the workflow uses Temporal's clock.
    */
-  next: { number: number; dueAtMs: number | null; waitMs?: number }
+  next: NextAttempt & { waitMs?: number }
   /** Task queue of the first attempt to make; by default it follows from the number. */
   queue?: AttemptQueue
   /** The same in inputs of release 0.1; goes with 2.0. */
@@ -22,18 +22,11 @@ export type DeliverEventInput = {
   /** How long before an attempt is due its activity starts, and waits in the worker for the instant; 0 for no such wait. */
   leadMs: number
   /** What a run leaves to its successor: the wait as it was, and what it showed. */
-  continued?: { next: NextAttempt; snapshot: DeliverySnapshot }
+  continued?: { next: PlannedAttempt; snapshot: DeliverySnapshot }
 }
 
-/**
- * The next attempt to request. `dueAtMs`: when it is due, in Unix ms of the database's clock; null: the row is claimed at
- * once, if it is due. `wakeAtMs`: when to request it, on Temporal's clock.
- */
-export type NextAttempt = {
-  number: number
-  dueAtMs: number | null
-  wakeAtMs: number
-}
+/** The next attempt to request. `wakeAtMs`: when to request it, on Temporal's clock. */
+export type PlannedAttempt = NextAttempt & { wakeAtMs: number }
 
 export type DeliverEventResult = { state: FinalState; attempts: number }
 

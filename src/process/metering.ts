@@ -40,7 +40,7 @@ export async function createMetering(
       const counting = await connect({ url, poolSize: 2, pooler, logger })
       running.push('the connection of the metrics', () => closeDataSource(counting))
       const scrape = createScrape(registry, {
-        backlog: createBacklogReader({ read: () => countBacklogInTime(counting), logger }),
+        readBacklog: createBacklogReader({ read: () => countBacklogInTime(counting), logger }),
         isDatabaseUp: () => isDatabaseUp(counting),
         pool: () => poolStatus(dataSource),
         dispatcher: () => dispatcher.load(),

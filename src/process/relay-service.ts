@@ -55,7 +55,7 @@ export async function startRelay(config: RelayConfig, apiUrl: string, host: Proc
     shutdown,
   })
   const show = createRelayGauges(define)
-  const figures = createBacklogReader({ read: () => readFigures(dataSource), logger }).read
+  const figures = createBacklogReader({ read: () => readFigures(dataSource), logger })
   const scrape = async (): Promise<string> => {
     show(await figures(), relay.state())
     return registry.metrics()

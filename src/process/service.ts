@@ -120,7 +120,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     payloadThreads: createPayloadThreads(host.catalogue.eventKeys),
     vapidPublicKey: notifications.vapidPublicKey,
     temporal,
-    readBacklog: createBacklogReader({ read: () => countBacklogInTime(base.dataSource), logger }).read,
+    readBacklog: createBacklogReader({ read: () => countBacklogInTime(base.dataSource), logger }),
   }
   const metricsUrl = await base.metering.serve(api, running)
   // Last what works by itself: a port that is taken must end the process before anything is delivered.

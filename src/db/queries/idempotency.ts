@@ -11,35 +11,22 @@ export type IdempotentRequest = Omit<IdempotencyKey, 'response' | 'createdAt'>
 const ANSWER_TTL = '24 hours'
 
 /**
- * Runs `work` in one transaction, once per request: a repeat gets the stored answer, and of many at the
+ * Runs `work` in one transaction, once per request that has a key: a repeat gets the stored answer, and of many at the
  * same time one works while the others wait for its commit. The answer is stored as JSON and must contain no secret.
  * Throws 422 `idempotency_key_reused` when the key came with another body before.
  */
-export async function runOnce<Answer>(
-  dataSource: DataSource,
-  request: IdempotentRequest,
-  work: (db: Db) => Promise<Answer>,
-): Promise<{ answer: Answer; replayed: boolean }> {
-  return dataSource.transaction(async (manager) => {
-    if (!(await claimKey(manager, request)))
-      return { answer: await storedAnswer<Answer>(manager, request), replayed: true }
-    const answer = await work(manager)
-    await sql(`UPDATE idempotency_key SET response = :response WHERE ${IDENTITY}`, {
-      ...identity(request),
-      response: JSON.stringify(answer),
-    }).rows(manager)
-    return { answer, replayed: false }
-  })
-}
-
-/** The same where a key may not have been sent. */
-export async function transactOnce<Answer>(
+export function transactOnce<Answer>(
   dataSource: DataSource,
   request: IdempotentRequest | null,
   work: (db: Db) => Promise<Answer>,
 ): Promise<{ answer: Answer; replayed: boolean }> {
-  if (request !== null) return runOnce(dataSource, request, work)
-  return { answer: await dataSource.transaction(work), replayed: false }
+  return dataSource.transaction(async (manager) => {
+    if (request !== null && !(await claimKey(manager, request)))
+      return { answer: await storedAnswer<Answer>(manager, request), replayed: true }
+    const answer = await work(manager)
+    if (request !== null) await storeAnswer(manager, request, answer)
+    return { answer, replayed: false }
+  })
 }
 
 /** True when this transaction is the first with the key (or the earlier answer is too old to count). */
@@ -54,6 +41,17 @@ async function claimKey(manager: EntityManager, request: IdempotentRequest): Pro
     { ...identity(request), digest: request.digest },
   ).first(manager)
   return claimed !== null
+}
+
+async function storeAnswer(
+  manager: EntityManager,
+  request: IdempotentRequest,
+  answer: unknown,
+): Promise<void> {
+  await sql(`UPDATE idempotency_key SET response = :response WHERE ${IDENTITY}`, {
+    ...identity(request),
+    response: JSON.stringify(answer),
+  }).rows(manager)
 }
 
 async function storedAnswer<Answer>(manager: EntityManager, request: IdempotentRequest): Promise<Answer> {

@@ -9,7 +9,7 @@ import type {
 } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Notification, Incident } from '../entities/incident.ts'
-import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
+import type { RowOutcome } from '../../domain/attempt-outcome.ts'
 import type { Member, Organisation } from '../entities/organisation.ts'
 
 /** An incident with what decides about its notifications. */
@@ -41,7 +41,7 @@ export type EvaluationInputs = {
   failed: number
   /** Failures since the last success, of this incident; null when the latest attempt succeeded, or nothing is unresolved. */
   streak: Streak | null
-  lastFailure: Pick<Exclude<AttemptOutcome, { state: 'deferred' }>, 'failureCode' | 'statusCode'> & {
+  lastFailure: Pick<RowOutcome, 'failureCode' | 'statusCode'> & {
     error: string | null
   }
 }

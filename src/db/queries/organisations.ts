@@ -7,7 +7,7 @@ import { pageOf, sql, type Db, type Page } from '../connection/db.ts'
 /** What a row was before a statement; null where the statement created it. */
 type Before<T> = { before: T | null }
 
-export type OrganisationInput = Pick<Organisation, 'id' | 'name' | 'email' | 'supportEmail' | 'timeZone'>
+export type OrganisationInput = Pick<Organisation, keyof Organisation>
 export type MemberInput = Omit<Member, 'organisationId'>
 export type ApiKeyInput = Pick<ApiKey, 'id' | 'name' | 'prefix' | 'hash'>
 
@@ -103,7 +103,7 @@ export async function upsertApiKey(
 }
 
 /** An organisation as operators see it; `erasure` is null unless it is being erased. */
-export type OrganisationRow = Pick<Organisation, 'id' | 'name' | 'email' | 'supportEmail' | 'timeZone'> & {
+export type OrganisationRow = OrganisationInput & {
   erasure: Pick<OrganisationErasure, 'requestedAt' | 'erased'> | null
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/deliveries.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
-import type { AttemptOutcome, AttemptRequest } from '../../domain/attempt-outcome.ts'
+import type { AttemptOutcome, AttemptRequest, RowOutcome } from '../../domain/attempt-outcome.ts'
 import { isFinal } from '../../domain/delivery-state.ts'
 import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
 import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
@@ -81,7 +81,7 @@ function waitForRow(status: DeliveryStatus, { number, maxWaitMs }: AttemptReques
  * Returns the outcome on the rows when attempt `number` is not to be made: it is recorded or not due, or the delivery is
  * final or deleted. Rows that are behind, of an older database that was restored, lead back to their own next attempt.
  */
-export function outcomeOfRow(status: DeliveryStatus | null, number: number): AttemptOutcome {
+export function outcomeOfRow(status: DeliveryStatus | null, number: number): RowOutcome {
   if (status === null) return { state: 'stopped', attempts: number - 1, failureCode: null, statusCode: null }
   const { state, attempts, dueAt, dueInMs, nowMs, recorded } = status
   const codes = { failureCode: recorded?.failureCode ?? null, statusCode: recorded?.statusCode ?? null }

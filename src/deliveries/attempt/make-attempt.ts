@@ -1,5 +1,10 @@
 import type { DataSource } from 'typeorm'
-import { isTimeout, type AttemptOutcome, type AttemptRequest } from '../../domain/attempt-outcome.ts'
+import {
+  isTimeout,
+  type AttemptOutcome,
+  type AttemptRequest,
+  type RowOutcome,
+} from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import { signalIncident } from '../../incidents/evaluate-notifications.ts'
 import { StoppingError } from '../../shutdown.ts'
@@ -180,7 +185,7 @@ async function claimSendRecord(
 }
 
 /** Returns the outcome as it is `ms` after the database answered. */
-function dueSooner(outcome: AttemptOutcome, ms: number): AttemptOutcome {
+function dueSooner(outcome: RowOutcome, ms: number): RowOutcome {
   return outcome.state === 'waiting' ? { ...outcome, dueInMs: outcome.dueInMs - Math.round(ms) } : outcome
 }
 

@@ -3,7 +3,7 @@ import { findDeliveryStatus } from '../../db/queries/deliveries.ts'
 import {
   isTimeout,
   stateAfterAttempt,
-  type AttemptOutcome,
+  type RowOutcome,
   type AttemptRequest,
 } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
@@ -32,7 +32,7 @@ type RecordDependencies = {
 }
 
 /** The recorded outcome, and the incident whose workflow is to be signalled. */
-type RecordedOutcome = { outcome: AttemptOutcome; toSignal: IncidentLabel | null }
+type RecordedOutcome = { outcome: RowOutcome; toSignal: IncidentLabel | null }
 
 /**
  * Writes the attempt and the delivery's new state, and repeats this until the database accepts it.
@@ -81,7 +81,7 @@ export async function recordOutcome(
     return null
   }
   const lateMs = request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
-  if (isNew && outcome.state !== 'deferred') {
+  if (isNew) {
     // At a slow endpoint the delay is that of the deliveries before it.
     const isFirst = number === 1 && request.queue !== 'slow'
     metrics.attemptRecorded({
@@ -112,7 +112,7 @@ export async function recordOutcome(
 }
 
 /** `outcome` is null where nothing is to be recorded. `isNew`: this run recorded it. */
-type Written = { outcome: AttemptOutcome | null; isNew: boolean; toSignal: IncidentLabel | null }
+type Written = { outcome: RowOutcome | null; isNew: boolean; toSignal: IncidentLabel | null }
 
 /**
  * Records a success at the first attempt without a lock, in one statement shared with others of the same instant. Any
@@ -146,7 +146,7 @@ async function write(
   if (!('state' in recorded))
     return { outcome: { state: 'completed', attempts, ...codes }, isNew: true, toSignal }
   const { state, dueAt, dueInMs } = recorded
-  const outcome: AttemptOutcome =
+  const outcome: RowOutcome =
     state === 'waiting'
       ? { state, attempts, dueAtMs: dueAt.getTime(), dueInMs, ...codes }
       : { state, attempts, ...codes }

@@ -7,7 +7,7 @@ import {
   isStatementTimeout,
 } from '../../db/connection/connection-errors.ts'
 import type { Db } from '../../db/connection/db.ts'
-import { runOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
+import { transactOnce, type IdempotentRequest } from '../../db/queries/idempotency.ts'
 import {
   commitReserved,
   type CommittedDelivery,
@@ -65,8 +65,6 @@ export type Publisher = Publish & {
 
 const FAILURE_TTL_MS = 5_000
 
-const NO_LIMIT: BacklogLimit = { isReached: () => Promise.resolve(false), committed: () => undefined }
-
 /**
  * Builds the publisher. It throws 503 `overloaded` while the backlog is at its limit (a repeated request still gets its
  * answer), and where an event has no turn at the database or its statement runs into the time limit. Concurrent events
@@ -77,12 +75,12 @@ export function createPublisher({
   dataSource,
   commits,
   dispatcher,
-  backlog = NO_LIMIT,
+  backlog,
 }: {
   dataSource: DataSource
   commits: Commits
   dispatcher: Pick<Dispatcher, 'start'>
-  backlog?: BacklogLimit
+  backlog: BacklogLimit
 }): Publisher {
   const fanOut = createFanOut(dataSource)
   /** Called at the commit, since a caller may have given up by then. */
@@ -130,7 +128,7 @@ export function createPublisher({
     const runInTurn = isLarge ? large : keyed
     const { answer, replayed } = await runInTurn(organisationId, async () => {
       let deliveries: CommittedDelivery[] = []
-      const done = await runOnce(dataSource, idempotency, async (db) => {
+      const done = await transactOnce(dataSource, idempotency, async (db) => {
         if (isOverloaded) throw overloaded()
         deliveries = await insertOne(db, event, rows)
         return { id: event.id, deliveries: deliveries.map(presentDelivery) }

@@ -9,18 +9,16 @@ const FIGURES_TTL_MS = 5_000
 const SHARE = 50
 
 /** How long a scrape waits for figures; what comes later serves the next one. */
-const SLOW_GROUP_MS = 1_000
+const FIGURES_TIMEOUT_MS = 1_000
 
 /** After a count that was cancelled the next one comes within this time; older figures are not shown. */
 const USABLE_MS = 240_000
 
-export type BacklogReader<Backlog> = {
-  /**
-   * Returns figures of the last four minutes. Null where there are none: the database is away, or counting takes longer
-   * than a scrape should.
-   */
-  read: () => Promise<Backlog | null>
-}
+/**
+ * Returns figures of the last four minutes. Null where there are none: the database is away, or counting takes longer
+ * than a scrape should.
+ */
+export type ReadBacklog<Backlog> = () => Promise<Backlog | null>
 
 /**
  * Creates a reader of figures of a backlog, counted by `read` at most once at a time and at most every few seconds. `nowMs`
@@ -30,7 +28,7 @@ export function createBacklogReader<Backlog>(dependencies: {
   read: () => Promise<Backlog>
   logger: Logger
   nowMs?: () => number
-}): BacklogReader<Backlog> {
+}): ReadBacklog<Backlog> {
   const { logger, nowMs = () => performance.now() } = dependencies
   let latest: { backlog: Backlog; atMs: number } | null = null
   let notBeforeMs = -Infinity
@@ -53,11 +51,9 @@ export function createBacklogReader<Backlog>(dependencies: {
     reading = null
   }
 
-  return {
-    async read() {
-      if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
-      if (reading !== null) await settlesWithin(reading, SLOW_GROUP_MS)
-      return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
-    },
+  return async () => {
+    if (reading === null && nowMs() >= notBeforeMs) reading = refresh()
+    if (reading !== null) await settlesWithin(reading, FIGURES_TIMEOUT_MS)
+    return latest !== null && nowMs() - latest.atMs < USABLE_MS ? latest.backlog : null
   }
 }

@@ -4,12 +4,12 @@ import type { PoolStatus } from '../../db/connection/data-source.ts'
 import type { DispatcherLoad } from '../../deliveries/dispatch/dispatcher.ts'
 import type { TemporalService } from '../../temporal/temporal-service.ts'
 import { createDefine, type Define } from '../../observability/metrics/define.ts'
-import type { BacklogReader } from './backlog-reader.ts'
+import type { ReadBacklog } from './backlog-reader.ts'
 import type { WorkerLoad } from '../../temporal/worker.ts'
 
 /** The sources of a scrape. Each returns within about two seconds, and none throws. */
 export type Sources = {
-  backlog: BacklogReader<Backlog>
+  readBacklog: ReadBacklog<Backlog>
   /** Whether the database answers and takes writes. */
   isDatabaseUp: () => Promise<boolean>
   pool: () => PoolStatus
@@ -27,7 +27,7 @@ export function createScrape(registry: Registry, sources: Sources): () => Promis
   const show = createGauges(createDefine(registry))
   return async () => {
     const [backlog, isDatabaseUp, isTemporalUp, coreText] = await Promise.all([
-      sources.backlog.read(),
+      sources.readBacklog(),
       sources.isDatabaseUp(),
       sources.temporal.isUp(),
       sources.coreMetricsUrl === null ? '' : readText(sources.coreMetricsUrl),

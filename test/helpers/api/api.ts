@@ -20,7 +20,13 @@ import { listen } from '../../../src/http/listen.ts'
 import { OWN_BRAND } from '../../../src/http/pages/brand.ts'
 import type { RateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { TEST_VAPID_PUBLIC_KEY, testCommits, testPositions, testSecretBox } from '../database/factories.ts'
+import {
+  TEST_VAPID_PUBLIC_KEY,
+  noBacklogLimit,
+  testCommits,
+  testPositions,
+  testSecretBox,
+} from '../database/factories.ts'
 import { silentLogger } from '../silent-logger.ts'
 import { type TestDatabase, useDatabase } from '../database/database.ts'
 
@@ -96,7 +102,7 @@ export async function createTestApi(
     retryWorkflows: { start: ({ jobId }) => Promise.resolve(void startedJobs.push(jobId)) },
     erasureWorkflows: { start: () => Promise.resolve() },
     incidentWorkflows: { signal: () => Promise.resolve() },
-    publish: createPublisher({ dataSource, commits: testCommits(), dispatcher }),
+    publish: createPublisher({ dataSource, commits: testCommits(), dispatcher, backlog: noBacklogLimit }),
     locks: createWebhookLocks(),
     sweep: null,
     stopping: new AbortController().signal,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hashCredential } from '../../../src/credentials.ts'
 import { createSecretBox, generateSigningSecret } from '../../../src/secret-box.ts'
+import type { BacklogLimit } from '../../../src/deliveries/publish/backlog-limit.ts'
 import type { DataSource } from 'typeorm'
 import {
   commitEvents,
@@ -25,6 +26,12 @@ export const testPositions = createPositions(TEST_KEYS)
 export const TEST_VAPID_PRIVATE_KEY = '8jhvwpKhFlkqbXmKXfniEkYwtu8m2dKSReL1Qp586KM'
 export const TEST_VAPID_PUBLIC_KEY =
   'BBRuvDJGAHT0rtEKw_9j0QH5idPVLpwexfZrgB8DYzo6ddw0quHRDGR_Tk5PpgPgL9yAAlOm2q8JmbdVL3qYrow'
+
+/** For publishers: any number of deliveries may wait. */
+export const noBacklogLimit: BacklogLimit = {
+  isReached: () => Promise.resolve(false),
+  committed: () => undefined,
+}
 
 /** Commits by a process that begins `room` first attempts of each webhook at once; any process takes up the others. */
 export function testCommits({ room = 0, leaseMs = 60_000, sweepAfterMs = 60_000 } = {}): Commits {

@@ -12,7 +12,7 @@ import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createWebhookChanges, type WebhookChanges } from '../../../src/webhooks/webhook-locks.ts'
-import type { AttemptOutcome, AttemptRequest, DeferredAttempt } from '../../../src/domain/attempt-outcome.ts'
+import type { AttemptRequest, RowOutcome } from '../../../src/domain/attempt-outcome.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import { createShutdown } from '../../../src/shutdown.ts'
@@ -94,7 +94,7 @@ export function proveEndpoint(endpoints: Endpoints, webhookId: string, count = 5
 /** Makes attempts as workflows do: one that found no slot of its endpoint free is requested again. */
 export function attemptAsWorkflows(
   dependencies: AttemptDependencies,
-): (request: AttemptRequest) => Promise<Exclude<AttemptOutcome, DeferredAttempt>> {
+): (request: AttemptRequest) => Promise<RowOutcome> {
   const attempt = createAttempt(dependencies)
   return async function make(request) {
     const outcome = await attempt(request, NO_SIGNALS)

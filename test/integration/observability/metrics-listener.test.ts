@@ -52,7 +52,10 @@ describe('the metrics listener', () => {
     const registry = new Registry()
     createMetrics(registry).eventPublished(2)
     const scrape = createScrape(registry, {
-      backlog: createBacklogReader({ read: () => countBacklogInTime(counting, 1_000), logger: silentLogger }),
+      readBacklog: createBacklogReader({
+        read: () => countBacklogInTime(counting, 1_000),
+        logger: silentLogger,
+      }),
       isDatabaseUp: () => isDatabaseUp(counting),
       pool: () => poolStatus(pool),
       dispatcher: () => ({ queued: 7, startsInFlight: 3, inlineInFlight: 5 }),
@@ -167,9 +170,9 @@ describe('the metrics listener', () => {
 
   it('answers while the database hangs', async () => {
     const never = new Promise<never>(() => undefined)
-    const backlog = createBacklogReader({ read: () => never, logger: silentLogger })
+    const readBacklog = createBacklogReader({ read: () => never, logger: silentLogger })
     const silent = { query: () => never } as unknown as DataSource
-    const url = await open({ backlog, isDatabaseUp: () => isDatabaseUp(silent) })
+    const url = await open({ readBacklog, isDatabaseUp: () => isDatabaseUp(silent) })
     for (let scrapes = 0; scrapes < 2; scrapes++) {
       expect((await scraped(url)).valueOf('posthorn_database_up')).to.equal(0)
     }

@@ -6,6 +6,7 @@ import { useHeldTimeouts } from '../../../helpers/use-mock-time.ts'
 import {
   createMember,
   createWebhookRow,
+  noBacklogLimit,
   testCommits,
   testEvent,
   type TestMember,
@@ -166,7 +167,7 @@ describe('an event whose sender has given up', () => {
         return reserve(audiences, count)
       },
     }
-    const publish = createPublisher({ dataSource, commits, dispatcher })
+    const publish = createPublisher({ dataSource, commits, dispatcher, backlog: noBacklogLimit })
     const holder = dataSource.createQueryRunner()
     await holder.startTransaction()
     await holder.query('LOCK TABLE delivery IN SHARE MODE')

@@ -17,7 +17,7 @@ describe('the reader of the backlog', () => {
     let clockMs = 0
     const counts: { resolve: (backlog: Backlog) => void; reject: (error: Error) => void }[] = []
     const lines: object[] = []
-    const { read } = createBacklogReader<Backlog>({
+    const read = createBacklogReader<Backlog>({
       read: () => new Promise((resolve, reject) => counts.push({ resolve, reject })),
       logger: { ...silentLogger, warn: (fields) => void lines.push(fields) },
       nowMs: () => clockMs,
