@@ -103,8 +103,9 @@ function openingOf(notice: Notice): string {
   }
 }
 
-function adviceFor({ kind, isFailing }: Notice, brandName: string): string {
-  switch (kind) {
+function adviceFor({ kind, isFailing, waiting, failed }: Notice, brandName: string): string {
+  const isNoneRetried = waiting === 0 && failed > 0
+  switch (isNoneRetried ? 2 : kind) {
     case 1:
       return (
         `${brandName} goes on retrying on its schedule. ` +

@@ -100,6 +100,11 @@ describe('composeMail', () => {
     )
   })
 
+  it('promises no retry where every failed delivery has permanently failed', () => {
+    const { text } = compose({ waiting: 0, failed: 1 })
+    expect(text).to.include('then retry the failed deliveries').and.not.include('goes on retrying')
+  })
+
   it('describes an undeliverable event, and what to do', () => {
     const { subject, text } = compose({ kind: 2, waiting: 0, failed: 1 })
     expect(subject).to.equal(
