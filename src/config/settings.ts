@@ -39,7 +39,7 @@ export const SETTINGS = {
   ),
   databasePooler: setting(
     'DATABASE_POOLER',
-    'what DATABASE_URL connects to: none: PostgreSQL itself; transaction: a pooler in transaction mode, such as PgBouncer',
+    'what DATABASE_URL connects to: none: PostgreSQL itself; transaction: PgBouncer, or another pooler of transactions',
     'none',
     oneOf<Pooler>('none', 'transaction'),
   ),
