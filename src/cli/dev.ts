@@ -39,6 +39,14 @@ const stack = createStack()
 const WAITING_MESSAGE_DELAY_MS = 5_000
 const TEMPORAL_START_TIMEOUT_MS = 60_000
 
+/** Of the servers that do not run yet, for a first check of the settings. */
+const STAND_INS = {
+  databaseUrl: 'postgres://127.0.0.1/posthorn',
+  temporalAddress: env['TEMPORAL_ADDRESS'] || '127.0.0.1:7233',
+  temporalUiUrl: null,
+  mailbox: { port: 25 },
+}
+
 const shutdownGraceMs = readShutdownGrace()
 const shutdown = createShutdown(shutdownGraceMs)
 
@@ -77,7 +85,9 @@ async function stop(): Promise<void> {
 
 async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Promise<void> {
   const ownSeed = env['POSTHORN_SEED'] || null
-  const catalogue = await loadCatalogue(loadConfig(env, ['catalogueFile']).catalogueFile)
+  // Before a server is built or started.
+  const early = developmentEnvironment(env, { dataDir, apiUrl, ...STAND_INS })
+  const catalogue = await loadCatalogue(loadConfig(early, ALL_SETTINGS).catalogueFile)
   await assertPortFree(ports.api, 'API', 'PORT')
 
   const postgres = await startEmbeddedPostgres({

@@ -196,6 +196,15 @@ describe('npm start', () => {
 
   it('ends everything it started within 10 seconds of SIGINT', () => endsBy('SIGINT'))
 
+  it('refuses a wrong setting before it starts a server', async () => {
+    const wrong = start({ POSTHORN_DATA: join(folder, 'wrong'), RETENTION_FAILED_DAYS: 'ninety' })
+    await wrong.exited
+    expect(wrong.child.exitCode).to.equal(1)
+    expect(wrong.output())
+      .to.include('RETENTION_FAILED_DAYS')
+      .and.not.match(/PostgreSQL|Temporal/)
+  })
+
   it('names a port that is taken and the variable that changes it', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
