@@ -21,15 +21,22 @@ export const READ_DELAY_MS = 250
 
 /**
  * Calls `run` after `ms`; where the timer fires late, `againMs` after that, for what could not be done or read meanwhile.
+ * A busy event loop may not have read for long when a timer fires in time: what has come is read before the immediate.
  * The returned function cancels it.
  */
 export function afterPauses(ms: number, run: () => void, againMs = READ_DELAY_MS): () => void {
   const dueAtMs = performance.now() + ms
-  let timer = setTimeout(() => {
-    if (performance.now() - dueAtMs > LATE_MS) timer = setTimeout(run, againMs)
-    else run()
+  const runWhenRead = (): void => {
+    const immediate = setImmediate(run)
+    cancel = () => clearImmediate(immediate)
+  }
+  const timer = setTimeout(() => {
+    if (performance.now() - dueAtMs <= LATE_MS) return runWhenRead()
+    const again = setTimeout(runWhenRead, againMs)
+    cancel = () => clearTimeout(again)
   }, ms)
-  return () => clearTimeout(timer)
+  let cancel = (): void => clearTimeout(timer)
+  return () => cancel()
 }
 
 /** Calls `run` every `ms`, until the returned function is called. */

@@ -167,8 +167,7 @@ function askThread(worker: Worker, request: ThreadRequest, checkTimeoutMs: numbe
 
     /** While the process is paused, so are its threads: a limit that passed meanwhile begins once more. */
     function limit(ms: number): () => void {
-      // Where the event loop was busy, the answer may be there already: it is read before the immediate.
-      return afterPauses(ms, () => setImmediate(() => end(() => resolve(STOPPED))), ms)
+      return afterPauses(ms, () => end(() => resolve(STOPPED)), ms)
     }
 
     function end(settle: () => void): void {
