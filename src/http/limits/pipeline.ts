@@ -13,7 +13,7 @@ export type PipelineLimits = {
 
 /** The answers of all connections that their clients have not read. */
 export type UnreadAnswers = {
-  /** Counts what waits for the client of a connection. Beyond the bound, those that have waited longest are disconnected. */
+  /** Counts what waits for the client of a connection. Beyond the bound, those for whom most waits are disconnected. */
   add(socket: Socket): void
   remove(socket: Socket): void
 }
@@ -32,10 +32,10 @@ export function createUnreadAnswers(maxBytes: number): UnreadAnswers {
       const size = socket.writableLength
       sizes.set(socket, size)
       total += size
-      for (const oldest of sizes.keys()) {
-        if (total <= maxBytes) break
-        oldest.destroy()
-        remove(oldest)
+      while (total > maxBytes) {
+        const [[largest]] = [...sizes].sort(([, one], [, other]) => other - one) as [[Socket, number]]
+        largest.destroy()
+        remove(largest)
       }
     },
     remove,
