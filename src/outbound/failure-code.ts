@@ -141,6 +141,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'The endpoint does not speak HTTP/1.1.',
   ERR_SSL_TLSV1_UNRECOGNIZED_NAME: 'The endpoint does not know its own host name.',
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: WANTS_CERTIFICATE,
+  // So Java says it; there is no certificate of ours that could be bad.
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: WANTS_CERTIFICATE,
 }
 
 /** Other results of the certificate check (X509_V_ERR_* of OpenSSL, without that prefix). */
@@ -153,7 +155,7 @@ const OTHER_CERTIFICATE_CODE =
  */
 export function isBrokenTls(error: Error): boolean {
   const code = 'code' in error ? String(error.code) : ''
-  return code.startsWith('ERR_SSL_') && code !== 'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED'
+  return code.startsWith('ERR_SSL_') && SENTENCES[code] !== WANTS_CERTIFICATE
 }
 
 /** A sentence for an error of the TLS handshake, by its code; null when it is no such error. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { expect } from 'chai'
 import { errors as undiciErrors } from 'undici'
-import { describeError, describeStatus } from '../../../src/outbound/failure-code.ts'
+import { describeError, describeStatus, isBrokenTls } from '../../../src/outbound/failure-code.ts'
 
 /** What libraries put into the text of their errors. */
 const SAID = 'connect ECONNREFUSED 10.1.2.3:8443 db.internal: the-endpoint-said-so'
@@ -27,6 +27,17 @@ describe('the sentence about a failed attempt', () => {
       expect(error).to.not.match(/10\.1\.2\.3|8443|internal|said-so|ECONN/)
     })
   }
+
+  it('says that a client certificate is wanted, by OpenSSL as by Java', () => {
+    for (const alert of ['TLSV13_ALERT_CERTIFICATE_REQUIRED', 'SSLV3_ALERT_BAD_CERTIFICATE']) {
+      const refusal = withCode(`ERR_SSL_${alert}`)
+      expect(isBrokenTls(refusal)).to.equal(false)
+      expect(describeError(refusal))
+        .to.include({ failureCode: 'tls_error' })
+        .and.have.property('error')
+        .that.includes('client certificate')
+    }
+  })
 
   it('has our own words for a status', () => {
     for (let status = 100; status <= 599; status++) {
