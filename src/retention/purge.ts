@@ -94,11 +94,10 @@ function stepsOf(dataSource: DataSource, { completedDays, failedDays, auditDays 
     all('incidents', (db) => purgeIncidents(db, failedDays, limit)),
     (after) => purgeDeliveries(dataSource, 'failed', { days: failedDays, after, limit }),
     (after) => purgeDeliveries(dataSource, 'stopped', { days: failedDays, after, limit }),
-    async () => {
-      await transactLonger(dataSource, noteLastSuccesses)
-      return { next: null }
+    async (after) => {
+      if (after === FROM_THE_OLDEST) await transactLonger(dataSource, noteLastSuccesses)
+      return purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit })
     },
-    (after) => purgeDeliveries(dataSource, 'completed', { days: completedDays, after, limit }),
     (after) => purgeEvents(dataSource, { days: Math.max(completedDays, failedDays), after, limit }),
   ]
 }

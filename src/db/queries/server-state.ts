@@ -74,7 +74,7 @@ export async function hasSharedSessions(dataSource: DataSource): Promise<boolean
 /** Returns whether sessions have time limits in the server: a pooler may drop those that a connection starts with. */
 export async function hasSessionLimits(db: Db): Promise<boolean> {
   const limits = sql(
-    `SELECT current_setting('statement_timeout') <> '0' OR current_setting('lock_timeout') <> '0' AS "areSet"`,
+    `SELECT current_setting('statement_timeout') <> '0' AND current_setting('lock_timeout') <> '0' AS "areSet"`,
   )
   return (await limits.one<{ areSet: boolean }>(db)).areSet
 }
