@@ -15,6 +15,8 @@ const TOLERANCE_MS = 500
 export const RECORDED_WITHIN_MS = 3_000
 /** And has sent a POST that long after it decided to. */
 const SENT_WITHIN_MS = 1_000
+/** A receiver without a processor has read a POST that long after its sender's time was over. */
+const READ_WITHIN_MS = 30_000
 
 /** Faults after which an attempt may be made again although its POST arrived. */
 const CAUSES_REPEAT: readonly FaultKind[] = [
@@ -96,8 +98,8 @@ function chargeOf(first: NumberedPost, repeat: LedgerPost, faults: readonly Faul
 /**
  * Returns for each POST of one delivery which attempt it was made for, in the order of arrival. A recorded attempt names
  * its POST by the answer's body; one without an answer is known by its time, which a receiver on a busy machine may read
- * later. A POST that no record names was made for the attempt that was next when it arrived, or again for one that was recorded by then where it was held up. Without
- * records each POST is an attempt of its own, until one was confirmed.
+ * later. A POST that no record names was made for the attempt that was next when it arrived, or again for one that was
+ * recorded by then where it was held up. Without records each POST is an attempt of its own, until one was confirmed.
  */
 export function numberPosts(
   posts: readonly LedgerPost[],
@@ -167,7 +169,7 @@ function matchAttempts(
 }
 
 /** Whether the sender's time was over when a receiver without a processor read the POST. */
-function isReadLate(
+export function isReadLate(
   { failureCode, endedAt }: AttemptFacts,
   { arrivedAt }: LedgerPost,
   faults: readonly Fault[],
@@ -175,7 +177,7 @@ function isReadLate(
   const isBusy = faults.some(
     ({ kind, from, to }) => kind === 'busy_machine' && from <= arrivedAt && to >= endedAt,
   )
-  return isBusy && failureCode === 'timeout' && arrivedAt > endedAt
+  return isBusy && failureCode === 'timeout' && arrivedAt > endedAt && arrivedAt < endedAt + READ_WITHIN_MS
 }
 
 export function isConfirmed({ status }: { status: number | null }): boolean {

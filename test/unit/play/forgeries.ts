@@ -172,6 +172,14 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   'no attempt early': [
     ['a retry before its time', comeEarly],
     [
+      'a retry before its time, where the clock of the process before was behind',
+      (record) => {
+        comeEarly(record)
+        record.facts.attempts[0]!.startedAt -= 700
+        record.facts.attempts[0]!.endedAt -= 700
+      },
+    ],
+    [
       'a retry of the schedule before its time, although a retry was asked for',
       (record) => {
         comeEarly(record)

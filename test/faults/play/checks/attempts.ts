@@ -4,6 +4,7 @@ import {
   faultsDuring,
   HOLDS_UP,
   isConfirmed,
+  isReadLate,
   numberPosts,
   RECORDED_WITHIN_MS,
   type NumberedPost,
@@ -76,7 +77,8 @@ function earliness(record: PlayRecord, { id, numbered, recorded }: Of, post: Num
     (one) => one.number === number && (record.facts === null || one.recordedAt !== null),
   )
   if (before === undefined && postBefore === undefined) return null
-  const wasReadLate = postBefore !== undefined && (before?.endedAt ?? Infinity) < postBefore.arrivedAt
+  const wasReadLate =
+    before !== undefined && postBefore !== undefined && isReadLate(before, postBefore, record.faults)
   const isExact = postBefore !== undefined && postBefore.status !== null && !wasReadLate
   const endedAt = isExact ? postBefore.endedAt! : (before?.endedAt ?? postBefore!.endedAt ?? Infinity)
   const waitMs = waitAfterAttempt(number) ?? Infinity
