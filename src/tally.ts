@@ -1,13 +1,15 @@
 /** Amounts by key, and their sum. A key whose amount is zero takes no memory. */
-export type Tally = {
+export type Tally<Key> = {
   /** Adds an amount, which may be negative. */
-  add(key: string, amount: number): void
-  of(key: string): number
+  add(key: Key, amount: number): void
+  of(key: Key): number
   total(): number
+  /** Returns the key with the largest amount, of several the one that has had one for longest; none without amounts. */
+  largest(): Key | undefined
 }
 
-export function createTally(): Tally {
-  const amounts = new Map<string, number>()
+export function createTally<Key = string>(): Tally<Key> {
+  const amounts = new Map<Key, number>()
   let total = 0
   return {
     add(key, amount) {
@@ -18,5 +20,10 @@ export function createTally(): Tally {
     },
     of: (key) => amounts.get(key) ?? 0,
     total: () => total,
+    largest() {
+      const none: [Key | undefined, number] = [undefined, 0]
+      const [key] = [...amounts].reduce((one, other) => (other[1] > one[1] ? other : one), none)
+      return key
+    },
   }
 }

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { PROBLEMS, type ProblemCode } from '../domain/problems.ts'
 import { createComponents, type Components } from './openapi/components.ts'
@@ -23,8 +24,6 @@ import { refinementsOf } from './openapi/refinements.ts'
 import type { Route } from './route.ts'
 import { ProblemSchema } from './schemas/common.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './validation/check-request.ts'
-
-import packageJson from '../../package.json' with { type: 'json' }
 
 const STREAM_CONTENT = { 'text/event-stream': { schema: { type: 'string' } } }
 

@@ -1,3 +1,4 @@
+import packageJson from '../../../package.json' with { type: 'json' }
 import { type Environment, ALL_SETTINGS, ConfigError, loadConfig, type Config } from '../../config/load.ts'
 import {
   createDatabaseAccess,
@@ -22,8 +23,6 @@ import {
   readBrand,
   readTemporalCredentials,
 } from '../../process/service-settings.ts'
-
-import packageJson from '../../../package.json' with { type: 'json' }
 
 /** `posthorn doctor`. Ends the process itself. */
 export async function runDoctor({ given }: Arguments, { print }: Output): Promise<never> {

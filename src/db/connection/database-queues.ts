@@ -1,5 +1,6 @@
 import pLimit from 'p-limit'
 import { createRoundRobin, type RoundRobin, createRoundRobinQueue } from '../../round-robin-queue.ts'
+import { createTally } from '../../tally.ts'
 import { isDatabaseDown, DatabaseBusyError } from './connection-errors.ts'
 
 /** A caller that waits for its work to be begun, and then for its result. */
@@ -186,17 +187,15 @@ export function createFairLimiter(options: {
   maxQueued: number
 }): FairLimiter {
   const { concurrency, perKey, maxQueued } = options
-  const inFlight = new Map<string, number>()
-  const countOf = (key: string): number => inFlight.get(key) ?? 0
+  const inFlight = createTally()
 
   const queue = createRoundRobinQueue<{ key: string; run: () => Promise<void> }>({
     concurrency,
-    hasRoom: (key) => countOf(key) < perKey,
+    hasRoom: (key) => inFlight.of(key) < perKey,
     async run({ key, run }) {
-      inFlight.set(key, countOf(key) + 1)
+      inFlight.add(key, 1)
       await run()
-      if (countOf(key) === 1) inFlight.delete(key)
-      else inFlight.set(key, countOf(key) - 1)
+      inFlight.add(key, -1)
       queue.wake(key)
     },
   })

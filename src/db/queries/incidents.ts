@@ -111,7 +111,6 @@ export async function noteLastSuccesses(db: Db): Promise<void> {
         WHERE closed_at IS NULL AND at > coalesce(resumed_at, '-infinity') AND at < now() - interval '12 hours'
         ORDER BY incident.id FOR NO KEY UPDATE OF incident
      ) UPDATE incident SET resumed_at = greatest(resumed_at, last.at) FROM last WHERE incident.id = last.id`,
-    {},
   ).rows(db)
 }
 

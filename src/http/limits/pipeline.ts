@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ProblemError } from '../../problem-error.ts'
+import { createTally } from '../../tally.ts'
 import { READ_DELAY_MS } from '../../timers.ts'
 
 /** Limits of one connection. */
@@ -19,21 +20,15 @@ export type UnreadAnswers = {
 }
 
 export function createUnreadAnswers(maxBytes: number): UnreadAnswers {
-  const sizes = new Map<Socket, number>()
-  let total = 0
-
-  function remove(socket: Socket): void {
-    total -= sizes.get(socket) ?? 0
-    sizes.delete(socket)
-  }
+  const sizes = createTally<Socket>()
+  const remove = (socket: Socket): void => sizes.add(socket, -sizes.of(socket))
 
   return {
     add(socket) {
-      const size = socket.writableLength
-      sizes.set(socket, size)
-      total += size
-      while (total > maxBytes) {
-        const [[largest]] = [...sizes].sort(([, one], [, other]) => other - one) as [[Socket, number]]
+      sizes.add(socket, socket.writableLength)
+      while (sizes.total() > maxBytes) {
+        const largest = sizes.largest()
+        if (largest === undefined) return
         largest.destroy()
         remove(largest)
       }
