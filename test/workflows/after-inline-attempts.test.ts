@@ -152,10 +152,7 @@ describe('workflows after an inline attempt, or with a slow first attempt', () =
     const { delivery } = await suite.publish()
     const { endpoints } = suite.dependencies
     proveEndpoint(endpoints, delivery.webhookId, 1)
-    const slot = endpoints.acquire(delivery.webhookId, 'another')
-    if (!('begin' in slot)) throw new Error('no slot is free')
-    slot.begin()
-    slot.release({ succeeded: true, durationMs: 5_000, isTimeout: false })
+    endpoints.noteFault(delivery.webhookId)
     await withWorkflows(async (workflows, taskQueue) => {
       await workflows.start(delivery, { number: 1, dueAtMs: null })
       expect(await handleOf(delivery.deliveryId).result()).to.include({ state: 'completed', attempts: 1 })

@@ -118,14 +118,13 @@ export function createEndpoints(options: {
   }
 
   function takeSlot(webhookId: string, endpoint: Endpoint): Slot {
-    const post: Post = { beganAtMs: null, beganRunningMs: Infinity }
+    const post: Post = { beganRunningMs: Infinity }
     endpoint.slots.add(post)
     inUse.set(webhookId, endpoint)
     return {
       begin() {
         // A repeated attempt whose slot was released has none.
         if (!endpoint.slots.has(post)) return
-        post.beganAtMs = nowMs()
         post.beganRunningMs = runningMs()
         endpoint.posts.delete(post)
         endpoint.posts.add(post)
@@ -133,8 +132,7 @@ export function createEndpoints(options: {
       release(outcome) {
         if (!endpoint.slots.delete(post)) return
         endpoint.posts.delete(post)
-        if (outcome !== null)
-          addOutcome(endpoint, { ...outcome, durationMs: outcome.durationMs - stalledMs(post) }, post)
+        if (outcome !== null) addOutcome(endpoint, outcome, post)
         for (const take of endpoint.waiting) {
           if (endpoint.slots.size >= limitOf(endpoint)) break
           take(takeSlot(webhookId, endpoint))
@@ -146,19 +144,15 @@ export function createEndpoints(options: {
     }
   }
 
-  /** Returns for how many ms this process stalled during the POST. */
-  function stalledMs({ beganAtMs, beganRunningMs }: Post): number {
-    return beganAtMs === null ? 0 : nowMs() - beganAtMs - (runningMs() - beganRunningMs)
-  }
-
-  function addOutcome(endpoint: Endpoint, outcome: PostOutcome, { beganAtMs }: Post): void {
-    const { succeeded, durationMs, isTimeout, retry = null } = outcome
-    const now = nowMs()
+  function addOutcome(endpoint: Endpoint, outcome: PostOutcome, { beganRunningMs }: Post): void {
+    const { succeeded, isTimeout, retry = null } = outcome
+    const [now, nowRunning] = [nowMs(), runningMs()]
+    const durationMs = nowRunning - beganRunningMs
     endpoint.slowAtMs = isTimeout || durationMs > SLOW_POST_MS ? now : -Infinity
     endpoint.hasTimedOut = isTimeout
     if (succeeded) {
       grow(endpoint)
-      endpoint.succeededRunningMs = runningMs()
+      endpoint.succeededRunningMs = nowRunning
       endpoint.averageSuccessMs = average(endpoint.averageSuccessMs, durationMs)
     }
     if (!isTimeout && !endpoint.hasAnswered) endpoint.limit = Math.max(endpoint.limit, answeredLimit)
@@ -168,10 +162,10 @@ export function createEndpoints(options: {
     if (!isTimeout) return
     if (retry !== null && retry.inMs <= MAX_EXPECTED_DELAY_MS)
       endpoint.expected.set(retry.deliveryId, now + retry.inMs + EXPECTED_TTL_MS)
-    if ((beganAtMs ?? -Infinity) < endpoint.reducedAtMs) return
+    if (beganRunningMs < endpoint.reducedRunningMs) return
     endpoint.limit = Math.max(MIN_LIMIT, endpoint.limit / 2)
     endpoint.isSlowStart = false
-    endpoint.reducedAtMs = now
+    endpoint.reducedRunningMs = nowRunning
   }
 
   function grow(endpoint: Endpoint): void {

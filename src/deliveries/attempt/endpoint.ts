@@ -10,7 +10,6 @@ export type EndpointHealth = 'fast' | 'slow'
 /** What a POST shows of its endpoint. `retry`: the delivery is attempted again after `inMs`. */
 export type PostOutcome = {
   succeeded: boolean
-  durationMs: number
   isTimeout: boolean
   retry?: { deliveryId: string; inMs: number } | null
 }
@@ -22,8 +21,8 @@ export type Slot = {
   release(outcome: PostOutcome | null): void
 }
 
-/** When the POST began, on the monotonic clock (null: not yet) and on the running clock. */
-export type Post = { beganAtMs: number | null; beganRunningMs: number }
+/** When the POST began, on the running clock; Infinity: not yet. */
+export type Post = { beganRunningMs: number }
 
 /** The state of one endpoint in one process. */
 export type Endpoint = ReturnType<typeof newEndpoint>
@@ -33,7 +32,8 @@ export function newEndpoint(limit: number) {
     limit,
     /** Until the first reduction each success adds a whole slot. */
     isSlowStart: true,
-    reducedAtMs: -Infinity,
+    /** On the running clock. */
+    reducedRunningMs: -Infinity,
     slots: new Set<Post>(),
     /** POSTs in flight, the oldest first. */
     posts: new Set<Post>(),

@@ -155,11 +155,11 @@ async function claimSendRecord(
       await release(dependencies, deliveryId, claim, true)
       continue
     }
-    const { succeeded, durationMs, failureCode } = sent.result
+    const { succeeded, failureCode } = sent.result
     const timedOut = isTimeout(failureCode)
     const waitMs = waitAfterAttempt(request.number)
     const retry = waitMs === null ? null : { deliveryId, inMs: waitMs }
-    slot.release(isLost ? null : { succeeded, durationMs, isTimeout: timedOut, retry })
+    slot.release(isLost ? null : { succeeded, isTimeout: timedOut, retry })
     const stopRenewal = renewLease({ deliveryId, owner: claim.owner })
     const recording = recordOutcome(dependencies, request, claim, sent).finally(stopRenewal)
     if (!(await settlesWithin(recording, RECORD_WAIT_MS))) {

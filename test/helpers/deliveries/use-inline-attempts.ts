@@ -6,12 +6,7 @@ import {
   type OnAttempt,
   createAttempt,
 } from '../../../src/deliveries/attempt/make-attempt.ts'
-import {
-  createEndpoints,
-  type Deferral,
-  type Endpoints,
-} from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
-import type { Slot } from '../../../src/deliveries/attempt/endpoint.ts'
+import { createEndpoints, type Endpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createRecordFirstSuccess } from '../../../src/deliveries/attempt/record-outcome.ts'
 import { createRecordUnderLock } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import type {
@@ -30,6 +25,7 @@ import {
 import { createSweeper, type Sweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createShutdown, type Shutdown } from '../../../src/shutdown.ts'
+import { processTimers } from '../../../src/timers.ts'
 import { attemptDependencies } from './attempts.ts'
 import { type TestDatabase, useDatabase } from '../database/database.ts'
 import { createMember, createWebhookRow, testEvent } from '../database/factories.ts'
@@ -173,21 +169,9 @@ async function createEndpoint(dataSource: DataSource, first: Answer): Promise<Te
   }
 }
 
-/** Endpoints for which each POST counts a tenth of its duration, so that none is slow because the machine is. */
+/** Endpoints whose clock runs at a tenth of the speed, so that none is slow, or hangs, because the machine is busy. */
 function createQuickEndpoints(): Endpoints {
-  const endpoints = createEndpoints({ maxLimit: 50 })
-  const quicken = (slot: Slot | Deferral): Slot | Deferral => {
-    if (!('begin' in slot)) return slot
-    return {
-      ...slot,
-      release: (outcome) => slot.release(outcome && { ...outcome, durationMs: outcome.durationMs / 10 }),
-    }
-  }
-  return {
-    ...endpoints,
-    acquire: (...delivery) => quicken(endpoints.acquire(...delivery)),
-    acquireSoon: async (...delivery) => quicken(await endpoints.acquireSoon(...delivery)),
-  }
+  return createEndpoints({ maxLimit: 50, runningMs: () => processTimers.nowMs() / 10 })
 }
 
 function createProcess(

@@ -38,7 +38,7 @@ function createHeldAttempts() {
     inline!.slot.begin()
     await released
     await new Promise(setImmediate)
-    inline!.slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+    inline!.slot.release({ succeeded: true, isTimeout: false })
     inFlight--
     return CONFIRMED
   }

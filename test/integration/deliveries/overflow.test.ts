@@ -35,15 +35,15 @@ describe('first attempts in `overflow`', () => {
       [200, 'completed'],
       [503, 'waiting'],
     ] as const) {
-      let letAnswer: () => void = () => undefined
-      const published = new Promise<void>((resolve) => (letAnswer = resolve))
-      const endpoint = await suite.endpoint(() => published.then(() => answer))
+      const answers = createDeferredAnswers()
+      const endpoint = await suite.endpoint(answers.answer)
       const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
       proveEndpoint(endpoints, endpoint.webhookId)
       dispatcher.begin()
       await publish(endpoint, 30)
       await publish(endpoint, 30)
-      letAnswer()
+      await eventually(() => expect(answers.pending()).to.equal(60 - BEHIND))
+      answers.release(answer)
       const made = `state = '${state}' AND webhook_id = '${endpoint.webhookId}'`
       await eventually(async () => expect(await suite.count(made)).to.equal(60 - BEHIND))
       expect(suite.temporal.starts.filter(({ next }) => next.number === 1)).to.have.length.below(

@@ -3,10 +3,12 @@ import { createEndpoints, type Deferral } from '../../../../src/deliveries/attem
 import type { PostOutcome, Slot } from '../../../../src/deliveries/attempt/endpoint.ts'
 import { processTimers } from '../../../../src/timers.ts'
 
-const QUICK: PostOutcome = { succeeded: true, durationMs: 20, isTimeout: false }
-const SLOW: PostOutcome = { succeeded: true, durationMs: 5_000, isTimeout: false }
-const REFUSED: PostOutcome = { succeeded: false, durationMs: 5, isTimeout: false }
-const TIMED_OUT: PostOutcome = { succeeded: false, durationMs: 15_000, isTimeout: true }
+type TimedOutcome = PostOutcome & { durationMs: number }
+
+const QUICK: TimedOutcome = { succeeded: true, durationMs: 20, isTimeout: false }
+const SLOW: TimedOutcome = { succeeded: true, durationMs: 5_000, isTimeout: false }
+const REFUSED: TimedOutcome = { succeeded: false, durationMs: 5, isTimeout: false }
+const TIMED_OUT: TimedOutcome = { succeeded: false, durationMs: 15_000, isTimeout: true }
 
 const isSlot = (result: Slot | Deferral): result is Slot => 'release' in result
 
@@ -25,12 +27,12 @@ function create(options: { maxLimit?: number; initialLimit?: number } = {}) {
     return slot
   }
   /** As many POSTs as the limit allows, which all end as `outcome` after its duration. */
-  const round = (outcome: PostOutcome): void => {
+  const round = (outcome: TimedOutcome): void => {
     const slots = Array.from({ length: endpoints.limit('w') }, () => post())
     nowMs += outcome.durationMs
     for (const slot of slots) slot.release(outcome)
   }
-  const rounds = (count: number, outcome: PostOutcome): void => {
+  const rounds = (count: number, outcome: TimedOutcome): void => {
     for (let index = 0; index < count; index++) round(outcome)
   }
   const pass = (ms: number): void => void (nowMs += ms)
@@ -297,7 +299,7 @@ describe('the health of an endpoint', () => {
     const slot = post()
     stall(30_000)
     expect(endpoints.health('w')).to.equal('fast')
-    slot.release({ ...QUICK, durationMs: 30_020 })
+    slot.release(QUICK)
     expect(endpoints.health('w')).to.equal('fast')
   })
 

@@ -41,7 +41,7 @@ describe('what begins first attempts, on a virtual clock', () => {
         attempts.wake(webhookId)
         await time.sleep(20)
         inFlight--
-        inline!.slot.release({ succeeded: true, durationMs: 20, isTimeout: false })
+        inline!.slot.release({ succeeded: true, isTimeout: false })
         return { state: 'completed', attempts: 1, failureCode: null, statusCode: 200 }
       },
       endpoints: createEndpoints({ maxLimit: 50, timers: time }),
@@ -84,7 +84,9 @@ describe('what begins first attempts, on a virtual clock', () => {
       for (const delivery of deliveries(10)) {
         const slot = endpoints.acquire(delivery.webhookId, 'an earlier one')
         if (!('begin' in slot)) throw new Error('an endpoint has a slot at first')
-        slot.release({ succeeded: !isTimeout, durationMs: 1_200, isTimeout })
+        slot.begin()
+        slot.release({ succeeded: !isTimeout, isTimeout })
+        if (!isTimeout) endpoints.noteFault(delivery.webhookId)
         starts.add({ ...delivery, heldUntilMs: 5_000 })
       }
       await time.run(0)

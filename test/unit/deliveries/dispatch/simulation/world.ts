@@ -94,10 +94,7 @@ export function createWorld(options: {
   }
 
   /** Sends one POST; checks that it may begin. */
-  async function send(
-    row: Row,
-    claimedAtMs: number,
-  ): Promise<{ succeeded: boolean; isTimeout: boolean; durationMs: number }> {
+  async function send(row: Row, claimedAtMs: number): Promise<{ succeeded: boolean; isTimeout: boolean }> {
     const { deliveryId, webhookId } = row
     if (time.nowMs() - claimedAtMs >= MAX_CLAIM_AGE_MS) violate('a POST begins too late after its claim', row)
     const others = posting.get(deliveryId) ?? 0
@@ -111,7 +108,7 @@ export function createWorld(options: {
     await time.sleep(durationMs)
     posting.set(deliveryId, (posting.get(deliveryId) ?? 1) - 1)
     const isTimeout = durationMs >= ATTEMPT_TIMEOUT_MS
-    return { succeeded: !isTimeout && !refuses, isTimeout, durationMs }
+    return { succeeded: !isTimeout && !refuses, isTimeout }
   }
 
   function outcomeOf(row: Row): AttemptOutcome {
@@ -179,10 +176,10 @@ export function createWorld(options: {
           if (inline && webhookChanges.hasChangedSince(webhookId, inline.claim.claimedAtMs))
             violate('a POST begins by a webhook as it was', row)
           slot.begin()
-          const { succeeded, isTimeout, durationMs } = await send(row, claimed.claimedAtMs)
+          const { succeeded, isTimeout } = await send(row, claimed.claimedAtMs)
           if (!isAlive()) return await never()
           const waitMs = waitAfterAttempt(number) ?? 0
-          slot.release({ succeeded, durationMs, isTimeout, retry: { deliveryId, inMs: waitMs } })
+          slot.release({ succeeded, isTimeout, retry: { deliveryId, inMs: waitMs } })
           report()
           await time.sleep(random.between(1, 20))
           if (!isAlive()) return await never()
