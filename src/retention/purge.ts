@@ -13,7 +13,7 @@ import {
 import { noteLastSuccesses } from '../db/queries/incidents.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
 import type { Db } from '../db/connection/db.ts'
-import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
+import { isStatementTimeout, retryWhileUnavailable } from '../db/connection/connection-errors.ts'
 import type { Logger } from '../observability/logger.ts'
 
 export type PurgeDependencies = { dataSource: DataSource; logger: Logger }
@@ -34,8 +34,8 @@ type Step = (after: PurgeCursor) => Promise<Partial<Counts> & { next: NextCursor
 
 /**
  * Deletes rows that are older than their limit (`docs/production.md`, Retention), in batches, until nothing is left or the
- * time limit is reached. Concurrent runs are harmless. A step that fails ends by itself: the others run, then its error is
- * thrown. Rejects when `signal` aborts; deleted rows stay deleted.
+ * time limit is reached. Concurrent runs are harmless. A step that fails, or has a statement that takes too long, ends by
+ * itself: the others run, then its error is thrown. Rejects when `signal` aborts; deleted rows stay deleted.
  */
 export async function purge(
   { dataSource, logger }: PurgeDependencies,
@@ -60,7 +60,7 @@ export async function purge(
       signal.throwIfAborted()
       const after: PurgeCursor = cursor
       try {
-        const { next, ...deleted } = await retryWhileUnavailable(() => step(after), signal)
+        const { next, ...deleted } = await retryWhileUnavailable(() => step(after).catch(endStep), signal)
         for (const name of Object.keys(deleted) as (keyof Counts)[]) counts[name] += deleted[name] ?? 0
         cursor = next
       } catch (error) {
@@ -76,6 +76,11 @@ export async function purge(
   if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '))
   if (failures.length > 0) throw failures[0]
   return result
+}
+
+/** A batch that takes too long would do so again, and keep the steps after it from running. */
+function endStep(error: unknown): never {
+  throw isStatementTimeout(error) ? new Error(`a batch took too long: ${String(error)}`) : error
 }
 
 /** Small tables come first, so that many completed deliveries delay nothing else; events follow their deliveries. */

@@ -306,6 +306,21 @@ describe('retention', () => {
     expect(await count('delivery')).to.equal(0)
   })
 
+  it('runs the other steps where a batch takes too long, and then fails with its error', async () => {
+    await insertDelivery('completed', '31 days')
+    await dataSource.query(`
+      INSERT INTO idempotency_key (organisation_id, member_id, operation, key, digest, created_at)
+      VALUES ('${member.organisationId}', '${member.memberId}', 'publish', 'old', '', now() - interval '2 days');
+      CREATE FUNCTION cancel() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'canceled' USING ERRCODE = 'query_canceled'; END $$;
+      CREATE TRIGGER cancelled BEFORE DELETE ON idempotency_key FOR EACH ROW EXECUTE FUNCTION cancel()`)
+    const failed: unknown = await purgeNow()
+      .catch((error: unknown) => error)
+      .finally(() => dataSource.query('DROP FUNCTION cancel() CASCADE'))
+    expect(String(failed)).to.include('a batch took too long')
+    expect(await count('delivery')).to.equal(0)
+  })
+
   it('finds old rows by indexes, without reading others', async () => {
     // What the connections of other tests have read is counted when they end.
     await dataSource.destroy()
