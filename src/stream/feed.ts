@@ -17,7 +17,7 @@ export type Feed = {
    * the watermark. Call it after `start`.
    */
   newest(): Promise<StreamPosition>
-  /** Returns the position up to which members are offered events, now or within moments. */
+  /** Returns the position up to which members are offered events, now or within moments. Throws 503 without one. */
   position(): StreamPosition
   /** Returns the position up to which members have been offered events. */
   offered(): StreamPosition
@@ -163,19 +163,19 @@ export function createFeed(dependencies: {
     else logger.error({ event: 'stream.read_failed', err: error })
   }
 
+  /** Throws 503 where the feed has not started, or starts again. */
   function started(found: StreamPosition | null): StreamPosition {
-    if (found === null) throw new Error('the feed has not started')
-    return found
+    if (found !== null) return found
+    throw noStreamNow(
+      'The database did not answer in time, or an open transaction holds the table of events.',
+    )
   }
 
   return {
     async start() {
       running ??= run()
       if (position === null) await findNewest(START_TIMEOUT_MS)
-      if (position === null)
-        throw noStreamNow(
-          'The database did not answer in time, or an open transaction holds the table of events.',
-        )
+      started(position)
     },
     newest: async () => (await findNewest(NEWEST_TIMEOUT_MS)) ?? started(position),
     position: () => started(position),

@@ -115,6 +115,8 @@ export function createStreams(dependencies: {
     const rights = await rightsOf(caller, requested)
     const keys = streamedKeys(catalogue, requested, rights)
     const from = await findStart({ dataSource, positions, feed }, request)
+    // Not null: a stream that failed while it is made would be counted for ever.
+    feed.position()
     const startedAt = performance.now()
     metrics.streamOpened()
     const stream = createStream({

@@ -108,9 +108,9 @@ const ticketRoute: Route = {
 
 export const eventStreamRoutes: readonly Route[] = [streamRoute, ticketRoute]
 
-/** Parses the parameter `events` into unique event keys; null where it names none. Throws 422 naming every wrong one. */
+/** Parses the parameter `events` into unique event keys; null without it. Throws 422 naming every wrong one. */
 function requestedEventKeys(text: string | undefined, catalogue: Catalogue): RequestedEventKeys {
-  if (text === undefined || text.trim() === '') return null
+  if (text === undefined) return null
   const keys = [...new Set(text.split(',').map((key) => key.trim()))]
   const errors = keys.flatMap((key) => selectedKeyErrors(key, keys.length, '/events', catalogue))
   if (errors.length > 0) throw invalidFields(errors)

@@ -1,11 +1,13 @@
+import { EventEmitter, once } from 'node:events'
 import { expect } from 'chai'
+import type { DataSource } from 'typeorm'
 import { createWatermark } from '../../../src/stream/watermark.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
-import { useApi } from '../../helpers/api/api.ts'
+import { createTestApi, useApi } from '../../helpers/api/api.ts'
 
 describe('a stream and its database', () => {
   const suite = useApi()
@@ -72,6 +74,33 @@ describe('a stream and its database', () => {
     await publish()
     await eventually(() => expect(resumed.map(({ events }) => events.length)).to.deep.equal([12, 12, 2]))
     await Promise.all(resumed.map((stream) => stream.close()))
+  })
+
+  it('is not opened, nor counted, when an older database takes its place meanwhile', async () => {
+    await publish()
+    await eventually(() => expect(reader.events).to.have.length(1))
+    const { dataSource } = suite.database
+    const moments = new EventEmitter()
+    const held = Object.create(dataSource) as DataSource
+    held.query = async <Row>(text: string, parameters?: unknown[]) => {
+      if (text.includes('id = $2::uuid')) {
+        moments.emit('lookup')
+        await once(moments, 'regressed')
+      }
+      return dataSource.query<Row>(text, parameters)
+    }
+    const logger = { ...silentLogger, error: () => void moments.emit('regressed') }
+    const api = await createTestApi(dataSource, {}, { dataSource: held, logger })
+    const isLookedUp = once(moments, 'lookup')
+    const opening = api.call('GET', `/api/orgs/${member.organisationId}/events/stream`, {
+      apiKey: member.apiKey,
+      headers: { 'last-event-id': reader.events[0]!.id! },
+    })
+    await isLookedUp
+    await dataSource.query(`SELECT setval(pg_get_serial_sequence('event', 'sequence'), 1, false)`)
+    expect(await opening).to.include({ status: 503 })
+    // It waits until no stream is open.
+    await api.close()
   })
 
   it('warns once of a transaction that delays events, by its name in PostgreSQL', async () => {
