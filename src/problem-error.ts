@@ -137,13 +137,13 @@ export function unavailable(): ProblemError {
   })
 }
 
-/** Nothing was published: by default since `PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. */
+/** Nothing was done: by default since `PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt. */
 export function overloaded(
   cause = 'Too many deliveries wait for their first attempt.',
   retryAfterSeconds = 5,
 ): ProblemError {
   return new ProblemError('overloaded', {
-    detail: `${cause} Nothing was published; try again later.`,
+    detail: `${cause} Nothing was done; try again later.`,
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }

@@ -185,7 +185,7 @@ export const PROBLEMS = {
     status: 503,
     title: 'Overloaded',
     cause:
-      '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt, or too many are being published, or too many large payloads wait for their check. Nothing was published.',
+      '`PUBLISH_BACKLOG_LIMIT` deliveries wait for their first attempt, or too many are being published, or too many large payloads wait for their check, or too many bodies are being read. Nothing was done.',
     cure: 'Try again after `Retry-After`.',
   },
   no_stream_now: {

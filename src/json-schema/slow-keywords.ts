@@ -82,19 +82,24 @@ function slowPatterns(patterns: readonly string[], pointer: string): string[] {
 }
 
 const CHARACTER = /\\[pPu]\{[^}]*\}|\\.|\[(?:\\.|[^\\\]])*\]/gsu
-const FIXED_COUNT = /\{\d+\}/g
+const FIXED_COUNT = /\{(\d+)\}/g
 const VARIABLE_COUNT = /[*+?]|\{\d+,\d*\}/g
+
+/** Characters after a repetition of variable length. They are compared again for each length that it may have. */
+const MAX_AFTER_VARIABLE = 16
 
 /**
  * Returns whether a pattern takes time in proportion to the text: it is anchored at the start, and has one group, which
- * is not repeated, and one repetition of a variable length at most. Errs on the safe side.
+ * is not repeated, and one repetition of a variable length at most, with little after it. Errs on the safe side.
  */
 function isLinear(pattern: string): boolean {
   if (/\\[1-9k]/.test(pattern)) return false
   const shape = pattern.replace(CHARACTER, 'C').replace('(?:', '(')
   if (!/^\^[^()|]*(?:\([^()]*\)(?![*+?{])[^()|]*)?$/.test(shape)) return false
   if (shape.includes('(?')) return false
-  return (shape.replace(FIXED_COUNT, '').match(VARIABLE_COUNT) ?? []).length <= 1
+  const [, after = '', ...others] = shape.split(VARIABLE_COUNT)
+  const counted = [...after.matchAll(FIXED_COUNT)].reduce((sum, [, count]) => sum + Number(count), 0)
+  return others.length === 0 && after.length + counted <= MAX_AFTER_VARIABLE
 }
 
 /** As ajv sees it, which then looks items up instead of comparing them. */

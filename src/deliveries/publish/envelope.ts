@@ -51,9 +51,13 @@ export function newEvent(
 export function newTestEvent(
   organisationId: string,
   webhookId: string,
-  { event, data, triggeredBy }: Pick<Envelope, 'event' | 'triggeredBy'> & { data: object },
+  {
+    event,
+    data,
+    timestamp,
+    triggeredBy,
+  }: Omit<Envelope, 'dataText' | 'traceId' | 'spanId'> & { data: object },
 ): NewEvent {
-  const timestamp = Date.now()
   const dataText = JSON.stringify(data)
   const traceId = generateTraceId()
   return newEvent(

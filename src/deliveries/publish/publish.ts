@@ -207,6 +207,8 @@ function createFanOut(dataSource: DataSource): FanOut {
 
 type Dependencies = {
   publish: Publisher
+  /** PostgreSQL's, so that the times of all processes are in order. */
+  clock: { nowMs(): number }
   metrics: Pick<Metrics, 'eventPublished'>
 }
 
@@ -241,7 +243,7 @@ export function publishEvent(
 }
 
 async function publishInTrace(
-  { publish, metrics }: Dependencies,
+  { publish, clock, metrics }: Dependencies,
   organisationId: string,
   sent: Sent,
   context: TraceContext | null,
@@ -252,7 +254,14 @@ async function publishInTrace(
   const { event, timestamp, triggeredBy = null } = sent
   const dataText = memberText(stripWhiteSpace(sent.json), 'data')
   if (dataText === null) throw new Error('data is missing in a validated request')
-  const envelope = { event, dataText, timestamp: timestamp ?? Date.now(), traceId, spanId, triggeredBy }
+  const envelope = {
+    event,
+    dataText,
+    timestamp: timestamp ?? Math.round(clock.nowMs()),
+    traceId,
+    spanId,
+    triggeredBy,
+  }
   const { id, deliveries, replayed } = await publish(newEvent(organisationId, envelope), idempotency)
   if (!replayed) metrics.eventPublished(deliveries.length)
   return { id, deliveries, trace: replayed ? null : { traceId, spanId } }

@@ -13,6 +13,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.ts'
 
 type Dependencies = {
   dataSource: DataSource
+  clock: { nowMs(): number }
   catalogue: Pick<Catalogue, 'find' | 'permissionFor'>
   dispatcher: Pick<Dispatcher, 'start'>
   metrics: Pick<Metrics, 'eventPublished'>
@@ -24,7 +25,7 @@ type Dependencies = {
  * delivery. Throws 403 where the member may not read the key, 409 where the webhook is disabled or not subscribed to it.
  */
 export async function sendTestEvent(
-  { dataSource, catalogue, dispatcher, metrics, commits }: Dependencies,
+  { dataSource, clock, catalogue, dispatcher, metrics, commits }: Dependencies,
   actor: Actor,
   webhookId: string,
   eventKey: string | null,
@@ -36,7 +37,8 @@ export async function sendTestEvent(
       ? { event: TEST_EVENT_KEY, data: { webhookId } }
       : { event: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
   const triggeredBy = await findMember(dataSource, organisationId, actor.memberId)
-  const event = newTestEvent(organisationId, webhookId, { ...sent, triggeredBy })
+  const timestamp = Math.round(clock.nowMs())
+  const event = newTestEvent(organisationId, webhookId, { ...sent, timestamp, triggeredBy })
   const delivery = await dataSource.transaction(async (manager) => {
     const [[committed] = []] = await commitReserved(manager, commits, [event], 1)
     if (committed === undefined) throw webhookDisabled(webhook)

@@ -109,6 +109,13 @@ const REFUSALS = {
     headers: RETRY_AFTER,
     codes: ['unavailable', 'too_many_connections'],
   },
+  UnavailableOrOverloaded: {
+    status: 503,
+    description:
+      'The database cannot be reached, or the process has too many connections, or too many bodies are being read; see Retry-After',
+    headers: RETRY_AFTER,
+    codes: ['unavailable', 'too_many_connections', 'overloaded'],
+  },
 } as const satisfies Record<
   string,
   { status: number; description: string; headers?: object; codes: readonly ProblemCode[] }
@@ -140,7 +147,7 @@ export function commonRefusals(route: Route): Record<string, object> {
     'RequestTimeout',
     'HeadersTooLarge',
     'InternalError',
-    'Unavailable',
+    body === undefined ? 'Unavailable' : 'UnavailableOrOverloaded',
   ]
   if (hasKey) names.push('TooManyRequests')
   else if (route.countsAddress !== false) names.push('TooManyFromAddress')

@@ -68,7 +68,7 @@ const discardDeliveryRoute: Route = {
   access: { kind: 'organisation', permission: WEBHOOK_MANAGE },
   responses: {
     200: { description: 'The delivery, stopped', schema: DeliverySchema },
-    409: { description: STATE_CONFLICT, problem: ['not_discardable', 'delivery_changed'] },
+    409: { description: STATE_CONFLICT, problem: ['not_discardable'] },
   },
   async handle(dependencies, request) {
     const { actor } = request

@@ -59,7 +59,7 @@ function holdBytes(
   const bytes = isKnown ? Math.min(Number(announced), maxBytes) : maxBytes
   const ofOne = heldBytes.of(organisationId)
   if (heldBytes.total() + bytes > MAX_HELD_BYTES || ofOne + bytes > MAX_HELD_BYTES_OF_ONE)
-    throw overloaded('Too many large bodies are being read.', 1)
+    throw overloaded('Too many bodies are being read.', 1)
   heldBytes.add(organisationId, bytes)
   return () => heldBytes.add(organisationId, -bytes)
 }

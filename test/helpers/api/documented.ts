@@ -8,7 +8,8 @@ import type { ApiResponse } from './api.ts'
 import { resolveReference, type DocumentedOperation } from './document-requests.ts'
 
 type Document = { paths: Record<string, Record<string, DocumentedOperation>> }
-type Response = { content?: Record<string, { schema: object }>; headers?: Record<string, unknown> }
+type Content = { schema: object; examples?: object }
+type Response = { content?: Record<string, Content>; headers?: Record<string, unknown> }
 
 const document = openApiDocument(routes, builtInCatalogue)
 const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -34,7 +35,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate
 }
 
-/** Fails where the OpenAPI document does not state the answer to a request: its status, headers, type and schema. */
+/** Fails where the OpenAPI document does not state the answer to a request: its status, headers, type, schema and code. */
 export function expectDocumented(method: string, target: string, answer: ApiResponse): void {
   const [path = ''] = target.split('?')
   const operations = paths.find(({ matches }) => matches.test(path))?.operations
@@ -54,6 +55,8 @@ export function expectDocumented(method: string, target: string, answer: ApiResp
   const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
   expect(Object.keys(content), at).to.include(type)
   if (type === 'text/event-stream') return
+  const { code } = answer.json as { code?: string }
+  if (type === 'application/problem+json') expect(content[type]!.examples, at).to.have.property(code!)
   const validate = validatorOf(content[type]!.schema)
   expect(validate(answer.json ?? answer.text), `${at} ${JSON.stringify(validate.errors)}`).to.equal(true)
 }

@@ -37,6 +37,7 @@ describe('a test event', () => {
     const event = newTestEvent(organisationId, webhookId, {
       event: 'webhook:test',
       data: { webhookId },
+      timestamp: Date.now(),
       triggeredBy: null,
     })
     const { reserve, leaseMs } = testCommits()

@@ -16,6 +16,7 @@ const FAST = [
   '^(?:a|b)$',
   '^[()|*+]+$',
   '^\\p{L}+$',
+  '^[A-Z]{40}-[0-9]+[a-z]{2}$',
 ]
 const SLOW = [
   '^(a+)+$',
@@ -28,6 +29,8 @@ const SLOW = [
   '^(a)\\1+$',
   '^a|b+$',
   '^((a)|b)+$',
+  '^[0-9a-f]*[0-9a-f]{64}$',
+  '^[^@]*(?:aaaaaaaaaaaaaaaaaaaa|b)$',
 ]
 
 describe('slow keywords', () => {
