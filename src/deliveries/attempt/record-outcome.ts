@@ -80,7 +80,7 @@ export async function recordOutcome(
     logger.warn({ event: 'attempt.superseded', ...ids, attempt: number, failureCode })
     return null
   }
-  const lateMs = request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
+  const lateMs = claim.isRequested || request.dueAtMs === null ? null : startedAt.getTime() - request.dueAtMs
   if (isNew) {
     // At a slow endpoint the delay is that of the deliveries before it.
     const isFirst = number === 1 && request.queue !== 'slow'

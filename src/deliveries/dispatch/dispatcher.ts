@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
 import { isTimeout, nextAttempt, type AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import { createPollLoop } from '../../poll-loop.ts'
 import { every } from '../../timers.ts'
 import type { AttemptEvent, MakeAttempt, OnAttempt } from '../attempt/make-attempt.ts'
@@ -140,9 +139,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   /** Claims those for which there is room, in one statement, and begins their attempts. Returns their ids. */
-  async function claim(
-    deliveries: readonly (DeliveryLabel & { attempts: number })[],
-  ): Promise<ReadonlySet<string>> {
+  async function claim(deliveries: readonly Omit<ClaimedDelivery, 'claim'>[]): Promise<ReadonlySet<string>> {
     const claimed = new Set<string>()
     if (isStopping) return claimed
     const { fitting, settle } = reservations.forClaims(deliveries)

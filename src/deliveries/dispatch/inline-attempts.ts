@@ -1,5 +1,5 @@
+import type { UnstartedDelivery } from '../../db/queries/due-deliveries.ts'
 import type { AttemptOutcome } from '../../domain/attempt-outcome.ts'
-import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
 import { createRoundRobinQueue } from '../../round-robin-queue.ts'
 import type { Shutdown } from '../../shutdown.ts'
@@ -13,7 +13,7 @@ import { createRate } from './backpressure.ts'
 import type { WebhookChanges } from '../../webhooks/webhook-locks.ts'
 
 /** A delivery that this process has claimed. */
-export type ClaimedDelivery = DeliveryLabel & { attempts: number; claim: Claim }
+export type ClaimedDelivery = Omit<UnstartedDelivery, 'sweepAt'> & { claim: Claim }
 
 /** Makes attempts in this process, without a workflow. */
 export type InlineAttempts = {
@@ -122,13 +122,13 @@ export function createInlineAttempts(dependencies: InlineAttemptDependencies): I
 
   /** Never rejects: a run without an outcome has released its row. */
   async function make(delivery: ClaimedDelivery, slot: Slot): Promise<void> {
-    const { organisationId, webhookId, deliveryId, attempts, claim } = delivery
+    const { organisationId, webhookId, deliveryId, attempts, nextAttemptAt, claim } = delivery
     const request = {
       organisationId,
       webhookId,
       deliveryId,
       number: attempts + 1,
-      dueAtMs: null,
+      dueAtMs: nextAttemptAt?.getTime() ?? null,
       maxWaitMs: 0,
     }
     const signals = { cancelled: shutdown.stopping, shutDown: shutdown.cutOff }

@@ -1,9 +1,12 @@
 import { expect } from 'chai'
+import { Registry } from 'prom-client'
+import { createMetrics } from '../../../src/observability/metrics.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useInlineAttempts, type TestEndpoint } from '../../helpers/deliveries/use-inline-attempts.ts'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
+import { parseExposition } from '../../helpers/metrics/exposition.ts'
 
 describe('overdue attempts of deliveries that lost their workflow', () => {
   const suite = useInlineAttempts()
@@ -16,10 +19,14 @@ describe('overdue attempts of deliveries that lost their workflow', () => {
     return ids
   }
 
-  it('are made by the sweeping process in `direct`, without a workflow', async () => {
+  it('are made by the sweeping process in `direct`, without a workflow, and count as late', async () => {
     const endpoint = await suite.endpoint()
     await overdue(endpoint, 20)
-    const { sweep, endpoints } = suite.process({ mode: 'direct' })
+    const registry = new Registry()
+    const { sweep, endpoints } = suite.process({
+      mode: 'direct',
+      attempts: { metrics: createMetrics(registry) },
+    })
     proveEndpoint(endpoints, endpoint.webhookId)
     expect(await sweep.runOnce()).to.equal(20)
     await eventually(async () =>
@@ -27,6 +34,11 @@ describe('overdue attempts of deliveries that lost their workflow', () => {
     )
     expect(endpoint.receiver.posts).to.have.length(20)
     expect(suite.temporal.starts).to.deep.equal([])
+    await eventually(async () => {
+      const { valueOf } = parseExposition(await registry.metrics())
+      expect(valueOf('posthorn_retry_lateness_seconds_count')).to.equal(20)
+      expect(valueOf('posthorn_retry_lateness_seconds_sum')).to.be.at.least(20 * 60)
+    })
   })
 
   it('hand the next wait to a workflow when they fail', async () => {

@@ -79,6 +79,16 @@ describe("a worker's metrics", () => {
     expect(valueOf('posthorn_deliveries_total', { state: 'completed' })).to.equal(1)
   })
 
+  it('leave a retry that a user requested out of the lateness', async () => {
+    await run(
+      `UPDATE delivery SET state = 'waiting', attempts = 1, retry_requested = true,
+              next_attempt_at = now() - interval '2 seconds' WHERE id = $1`,
+    )
+    await attempt({ number: 2, dueAtMs: Date.now() - 2_000 })
+    expect(await attempts('none', 'retry')).to.equal(1)
+    expect((await counted()).valueOf('posthorn_retry_lateness_seconds_count')).to.equal(0)
+  })
+
   it('omit an attempt that another worker recorded meanwhile', async () => {
     answerWith(async (index) => {
       if (index > 0) return 200
