@@ -84,13 +84,14 @@ export async function recordOutcome(
   if (isNew) {
     // At a slow endpoint the delay is that of the deliveries before it.
     const isFirst = number === 1 && request.queue !== 'slow'
+    const postedAtMs = sent.endedAtMs - result.durationMs
     metrics.attemptRecorded({
       succeeded,
       failureCode,
       trigger,
       durationMs: result.durationMs,
       state: outcome.state,
-      firstDelayMs: isFirst ? claim.ageMs : null,
+      firstDelayMs: isFirst ? claim.ageMs + postedAtMs - claim.claimedAtMs : null,
       latenessMs: lateMs,
     })
   }

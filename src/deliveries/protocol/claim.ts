@@ -30,7 +30,7 @@ export type Claim = {
   runs: number
   /** True when a user requested this attempt. */
   isRequested: boolean
-  /** How long ago the delivery was committed, or its webhook changed later, on the database's clock. */
+  /** How long before its claim the delivery was committed, or its webhook changed later, on the database's clock. */
   ageMs: number
   webhookId: string
   eventKey: string

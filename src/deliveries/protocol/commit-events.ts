@@ -117,8 +117,7 @@ function committed(
   { body, traceId }: NewEvent,
   { claimedAtMs, heldUntilMs }: { claimedAtMs: number; heldUntilMs: number },
 ): CommittedDelivery {
-  const ageMs = performance.now() - claimedAtMs
-  const run = { runs: 1, isRequested: false, ageMs, webhookId, eventKey, traceId, url, secret, body }
+  const run = { runs: 1, isRequested: false, ageMs: 0, webhookId, eventKey, traceId, url, secret, body }
   return {
     deliveryId,
     organisationId,

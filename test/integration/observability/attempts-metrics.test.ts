@@ -5,8 +5,10 @@ import { addressNotification } from '../../../src/db/queries/notifications.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { upsertOrganisation } from '../../../src/db/queries/organisations.ts'
 import type { AttemptRequest } from '../../../src/domain/attempt-outcome.ts'
+import type { Slot } from '../../../src/deliveries/attempt/endpoint.ts'
 import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
+import { claimAttempts } from '../../../src/deliveries/protocol/claim.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { sendDue } from '../../../src/incidents/notifications/send-due.ts'
@@ -52,6 +54,16 @@ describe("a worker's metrics", () => {
     await database.dataSource.query(`UPDATE webhook SET updated_at = now() - interval '3 seconds'`)
     await attempt()
     expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.within(2.9, 60)
+  })
+
+  it('count in the delay how long an inline attempt waited after its claim', async () => {
+    const { webhookId, deliveryId } = request
+    const run = { ...request, owner: newId(), isWorkflow: false }
+    const [claimed] = await claimAttempts(database.dataSource, [run], 20_000)
+    const slot = dependencies.endpoints.acquire(webhookId, deliveryId) as Slot
+    const claim = { ...claimed!, ageMs: 0, claimedAtMs: performance.now() - 600 }
+    await createAttempt(dependencies)(request, NO_SIGNALS, { claim, slot })
+    expect((await counted()).valueOf('posthorn_first_attempt_delay_seconds_sum')).to.be.within(0.599, 60)
   })
 
   it('count an attempt in progress', async () => {
