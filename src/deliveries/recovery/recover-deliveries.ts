@@ -56,8 +56,9 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     })
     const later = done.flatMap(({ result }) => (result === null ? [] : [result]))
     await rows.sweepLater([...later, ...[...read.left, ...left.map(({ row }) => row)].map(sweepSoon)])
-    // Deliveries that are merely late are no reason for another pass at once.
-    const isMoreWaiting = found.length === OVERDUE_LIMIT && taken.length > 2 * later.length
+    // Deliveries that are merely late, or whose call is refused, are no reason for another pass at once.
+    const recovered = attempted.size + done.length - later.length
+    const isMoreWaiting = found.length === OVERDUE_LIMIT && 2 * recovered > taken.length
     return { count: taken.length, isMoreWaiting }
   }
 
@@ -114,7 +115,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     })
     const settled = done.map(({ row }) => ({ ...row, inMs: null, pausedSince: null }))
     await rows.sweepLater([...settled, ...left.map(sweepSoon)])
-    return { count: taken.length, isMoreWaiting: taken.length === SIGNAL_LIMIT }
+    return { count: taken.length, isMoreWaiting: done.length === SIGNAL_LIMIT }
   }
 
   function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {

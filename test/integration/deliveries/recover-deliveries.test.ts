@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { createDeliveryRecovery } from '../../../src/deliveries/recovery/recover-deliveries.ts'
 import { createSweeper } from '../../../src/deliveries/recovery/sweeper.ts'
 import type { Dispatcher } from '../../../src/deliveries/dispatch/dispatcher.ts'
 import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
@@ -28,7 +29,7 @@ describe('the recovery of deliveries', () => {
     const { dataSource } = suite.database
     const rows = testRows(dataSource)
     const dispatcher = createTestDispatcher({ rows, workflows: fake.workflows, isServing })
-    const sweep = createSweeper({
+    const dependencies = {
       dataSource,
       rows,
       workflows: fake.workflows,
@@ -40,9 +41,10 @@ describe('the recovery of deliveries', () => {
       terminateIfStuck: fake.terminateIfStuck,
       isServing,
       dispatcher,
-    })
+    }
     dispatchers.push(dispatcher)
-    return { dispatcher, sweep }
+    const sweep = createSweeper(dependencies)
+    return { dispatcher, sweep, parts: createDeliveryRecovery(dependencies) }
   }
   const count = async (condition: string): Promise<number> => {
     const [row] = await suite.database.dataSource.query<{ count: number }[]>(
@@ -154,16 +156,30 @@ describe('the recovery of deliveries', () => {
     expect(new Set(fake.described).size).to.equal(70)
   })
 
-  it('finds a lost workflow in its first pass, however many deliveries of another webhook are late', async () => {
-    const crowd = await overdue(3_600_000)
-    await suite.database.dataSource.query(
-      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
-                             workflow_started_at)
-       SELECT uuidv7(), event_id, webhook_id, organisation_id, state, attempts, next_attempt_at, sweep_at,
-              workflow_started_at
-         FROM delivery, generate_series(1, 20000) WHERE id = $1`,
-      [crowd.deliveryId],
+  /** Inserts `times` further deliveries like this one. */
+  const repeat = ({ deliveryId }: { deliveryId: string }, times: number): Promise<unknown> =>
+    suite.database.dataSource.query(
+      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, stop_reason, attempts, next_attempt_at,
+                             completed_at, sweep_at, workflow_started_at)
+       SELECT uuidv7(), event_id, webhook_id, organisation_id, state, stop_reason, attempts, next_attempt_at,
+              completed_at, sweep_at, workflow_started_at
+         FROM delivery, generate_series(1, $2) WHERE id = $1`,
+      [deliveryId, times],
     )
+
+  it('repeats no full pass at once whose calls are refused', async () => {
+    await repeat(await overdue(20_000), 49)
+    await repeat(await suite.deliveryIn({ state: 'stopped', workflow: true, sweepInMs: -1 }), 199)
+    fake.isUnavailable = true
+    const { parts } = process()
+    expect(await Promise.all(parts.map((part) => part()))).to.deep.equal([
+      { count: 50, isMoreWaiting: false },
+      { count: 200, isMoreWaiting: false },
+    ])
+  })
+
+  it('finds a lost workflow in its first pass, however many deliveries of another webhook are late', async () => {
+    await repeat(await overdue(3_600_000), 20_000)
     const lost = await overdue(20_000)
     await process().sweep.runOnce()
     expect(fake.described).to.include(lost.deliveryId)
