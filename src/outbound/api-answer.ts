@@ -35,9 +35,9 @@ export function problemIn(answer: unknown): Problem | null {
   }
 }
 
-/** Parses `Retry-After` in seconds, the form in which Posthorn sends it. */
+/** Parses `Retry-After` in seconds, the form in which Posthorn sends it. Null where it names no delay, or 0. */
 export function retryAfterMs(header: string | null): number | null {
-  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : null
+  return header !== null && /^[1-9]\d{0,8}$/.test(header) ? Number(header) * 1_000 : null
 }
 
 const MAX_DELAY_MS = 30_000

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { retryDelayMs } from '../../../src/outbound/api-answer.ts'
+import { retryAfterMs, retryDelayMs } from '../../../src/outbound/api-answer.ts'
 
 const delays = (failures: number, retryAfterMs: number | null = null, retryMs = 3_000) =>
   [0, 1].map((random) => retryDelayMs({ retryMs, failures, retryAfterMs }, random))
@@ -15,6 +15,10 @@ describe('retryDelayMs', () => {
   it('never comes before Retry-After, and a little after it', () => {
     expect(delays(0, 5_000)).to.deep.equal([5_000, 6_250])
     expect(delays(10, 1_000)).to.deep.equal([1_000, 1_250])
+  })
+
+  it('doubles after `Retry-After: 0` too, which names no delay', () => {
+    expect(delays(1, retryAfterMs('0'))).to.deep.equal([3_000, 6_000])
   })
 
   it('is bounded whatever the server names', () => {
