@@ -133,7 +133,7 @@ export async function lockRetryPart(
             progress.under_way_numbers AS numbers
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId
-        AND progress.webhook_id = :webhookId AND NOT progress.finished
+        AND progress.webhook_id = :webhookId AND NOT progress.finished AND retry_job.state = 'running'
         FOR UPDATE OF progress`,
     { organisationId: part.organisationId, jobId: part.jobId, webhookId: part.webhookId },
   ).first<StoredPart>(db)
@@ -218,6 +218,7 @@ export function listUnfinishedWebhooks(db: Db, organisationId: string, jobId: st
     `SELECT progress.webhook_id AS id
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId AND NOT progress.finished
+        AND retry_job.state = 'running'
       ORDER BY progress.webhook_id`,
     { organisationId, jobId },
   ).ids(db)

@@ -172,6 +172,19 @@ describe('POST retry-deliveries with mode stopped', () => {
     expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3 })
   })
 
+  it('requests nothing more once its row is closed by hand', async () => {
+    const { dataSource } = suite.database
+    await backlog(3)
+    await switchOffAndOn()
+    const job = await start({ mode: 'stopped' })
+    const open = { ...attemptDependencies(dataSource), webhookConcurrency: 2 }
+    const part = { organisationId: member.organisationId, jobId: job.id }
+    const step = () => advanceRetryJob(open, part, NO_SIGNALS.shutDown)
+    await eventually(async () => expect((await step()).hasAdvanced).to.equal(true))
+    await dataSource.query(`UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE id = $1`, [job.id])
+    expect(await step()).to.deep.equal({ isRunning: false, hasAdvanced: false })
+  })
+
   it('counts a retry of a permanently failed delivery that fails again as failed', async () => {
     const { organisationId } = member
     const ids = await writeBacklog(suite.database.dataSource, {
