@@ -54,8 +54,8 @@ export function countUnsweptJobs(db: Db): Promise<StuckRows | null> {
 }
 
 /**
- * Counts running retry jobs that take no step, whatever their endpoints do: the first one with a webhook was never
- * taken, or an attempt that they requested has ended and is not counted.
+ * Counts running retry jobs that take no step, whatever their endpoints do: the first one with a webhook that is enabled
+ * was never taken, or an attempt that they requested has ended and is not counted.
  */
 export function countJobsWithoutProgress(db: Db): Promise<StuckRows | null> {
   return countStuckRows(
@@ -63,13 +63,16 @@ export function countJobsWithoutProgress(db: Db): Promise<StuckRows | null> {
     `SELECT retry_job.id, min(coalesce(ended.at, retry_job.created_at)) AS since
        FROM retry_job
        JOIN retry_job_webhook progress ON progress.job_id = retry_job.id AND NOT progress.finished
+       JOIN webhook ON webhook.id = progress.webhook_id
        LEFT JOIN LATERAL (
          SELECT min(attempt.started_at + attempt.duration_ms * interval '1 ms') AS at
            FROM unnest(progress.under_way, progress.under_way_numbers) AS requested (delivery_id, number)
            JOIN attempt USING (delivery_id, number)
        ) ended ON true
       WHERE retry_job.state = 'running' AND retry_job.created_at < now() - ${NO_PROGRESS_AFTER}
-        AND (progress.cursor IS NULL AND progress.under_way = '{}' OR ended.at < now() - ${NO_PROGRESS_AFTER})
+        AND (webhook.enabled AND webhook.updated_at < now() - ${NO_PROGRESS_AFTER}
+             AND progress.cursor IS NULL AND progress.event_cursor = 0 AND progress.under_way = '{}'
+             OR ended.at < now() - ${NO_PROGRESS_AFTER})
       GROUP BY retry_job.id`,
   )
 }

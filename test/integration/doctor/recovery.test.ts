@@ -29,6 +29,7 @@ describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
     organisationId = (await createMember(database.dataSource)).organisationId
     const webhook = { organisationId, url: 'https://receiver.example.com/' }
     webhookId = (await createWebhookRow(database.dataSource, webhook)).id
+    await run(`UPDATE webhook SET updated_at = now() - interval '1 hour'`)
   })
 
   const run = (text: string, ...parameters: unknown[]) => database.dataSource.query<unknown>(text, parameters)
@@ -138,6 +139,20 @@ describe('posthorn doctor examines incidents, retry jobs and erasures', () => {
       await run(`UPDATE retry_job_webhook SET cursor = NULL, under_way = '{}', under_way_numbers = '{}'`)
       expect(await problemsNow()).to.deep.equal(['error retry_jobs.no_progress'])
       await run(`UPDATE retry_job SET created_at = now()`)
+      expect(await problemsNow()).to.deep.equal([])
+    })
+
+    it('is no problem while its webhook is disabled, or was enabled a moment ago', async () => {
+      await run(`UPDATE retry_job_webhook SET cursor = NULL, under_way = '{}', under_way_numbers = '{}'`)
+      for (const change of ['enabled = false', 'enabled = true, updated_at = now()']) {
+        await run(`UPDATE webhook SET ${change}`)
+        expect(await problemsNow(), change).to.deep.equal([])
+      }
+    })
+
+    it('is no problem as a replay that has passed events', async () => {
+      await run(`UPDATE retry_job_webhook SET cursor = NULL, under_way = '{}', under_way_numbers = '{}'`)
+      await run(`UPDATE retry_job_webhook SET event_cursor = 7`)
       expect(await problemsNow()).to.deep.equal([])
     })
 
