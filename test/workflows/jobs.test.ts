@@ -1,0 +1,37 @@
+import { Worker } from '@temporalio/worker'
+import { expect } from 'chai'
+import { useTemporal, workflowBundle } from '../helpers/temporal/time-skipping.ts'
+
+const TASK_QUEUE = 'jobs'
+
+describe('the workflows of jobs, on a time-skipping server', () => {
+  const temporal = useTemporal()
+
+  /** Runs `work` next to a worker that has only these activities. */
+  async function withActivities<T>(activities: object, work: () => Promise<T>): Promise<T> {
+    const worker = await Worker.create({
+      connection: temporal.environment.nativeConnection,
+      taskQueue: TASK_QUEUE,
+      workflowBundle: await workflowBundle(),
+      activities,
+    })
+    return worker.runUntil(work)
+  }
+
+  it('fail a run of retention after three passes with an error', async () => {
+    let passes = 0
+    const purge = () => Promise.reject(new Error(`pass ${++passes} failed`))
+    const failure: unknown = await withActivities({ purge }, () =>
+      temporal.environment.client.workflow
+        .execute('purge', {
+          workflowId: 'purge',
+          taskQueue: TASK_QUEUE,
+          args: [{ completedDays: 30, failedDays: 90, auditDays: 365 }],
+          workflowRunTimeout: '55 minutes',
+        })
+        .catch((error: unknown) => error),
+    )
+    expect(failure).to.have.nested.property('cause.cause.message', 'pass 3 failed')
+    expect(passes).to.equal(3)
+  })
+})
