@@ -23,10 +23,10 @@ export function retryDeliveries(input: RetryDeliveriesInput): Promise<void> {
     `Retrying deliveries, a few dozen of each webhook at a time. Progress: retry job ${input.jobId}.`,
   )
   return runInSteps(input, RETRY_DELAY_MS, async () => {
-    const { isRunning, hasAdvanced } = await advanceRetryJob(input)
+    const { isRunning, ...step } = await advanceRetryJob(input)
     if (!isRunning)
       setCurrentDetails('Done: every delivery that it covered has been attempted, or no longer needed it.')
-    return { isDone: !isRunning, hasAdvanced }
+    return { ...step, isDone: !isRunning }
   })
 }
 

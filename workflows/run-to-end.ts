@@ -27,6 +27,8 @@ export function ignoreCancellation<Result>(
 }
 
 const MAX_DELAY_MS = 5_000
+/** A webhook may be disabled for weeks. */
+const MAX_REFUSED_DELAY_MS = 60_000
 
 /**
  * Runs `step` until it is done. The delay between two steps is doubled while none of them advances. A cancelled run, and one
@@ -35,14 +37,15 @@ const MAX_DELAY_MS = 5_000
 export function runInSteps(
   input: object,
   minDelayMs: number,
-  step: () => Promise<{ isDone: boolean; hasAdvanced: boolean }>,
+  step: () => Promise<{ isDone: boolean; hasAdvanced: boolean; isRefused?: boolean }>,
 ): Promise<void> {
   return ignoreCancellation(async (isCancelRequested) => {
     let delayMs = minDelayMs
     for (;;) {
-      const { isDone, hasAdvanced } = await step()
+      const { isDone, hasAdvanced, isRefused } = await step()
       if (isDone) return
-      delayMs = hasAdvanced ? minDelayMs : Math.min(delayMs * 2, MAX_DELAY_MS)
+      const maxDelayMs = isRefused ? MAX_REFUSED_DELAY_MS : MAX_DELAY_MS
+      delayMs = hasAdvanced ? minDelayMs : Math.min(delayMs * 2, maxDelayMs)
       await sleep(delayMs, { summary: 'until the next step' })
       if (isCancelRequested() || workflowInfo().continueAsNewSuggested)
         await continueAsNew<(input: object) => Promise<void>>(input)

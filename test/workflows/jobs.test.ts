@@ -34,4 +34,26 @@ describe('the workflows of jobs, on a time-skipping server', () => {
     expect(failure).to.have.nested.property('cause.cause.message', 'pass 3 failed')
     expect(passes).to.equal(3)
   })
+
+  for (const { isRefused, title, minutes } of [
+    { isRefused: true, title: 'take a step a minute while the webhook is disabled', minutes: 60 },
+    { isRefused: false, title: 'take a step every five seconds while attempts are under way', minutes: 5 },
+  ]) {
+    it(title, async () => {
+      let steps = 0
+      const advanceRetryJob = () =>
+        Promise.resolve({ isRunning: ++steps < 66, hasAdvanced: false, isRefused })
+      const workflowId = `retry-${minutes}`
+      const { startTime, closeTime } = await withActivities({ advanceRetryJob }, async () => {
+        const handle = await temporal.environment.client.workflow.start('retryDeliveries', {
+          workflowId,
+          taskQueue: TASK_QUEUE,
+          args: [{ organisationId: 'org_1', jobId: workflowId }],
+        })
+        await handle.result()
+        return handle.describe()
+      })
+      expect((closeTime!.getTime() - startTime.getTime()) / 60_000).to.be.closeTo(minutes, 1)
+    })
+  }
 })

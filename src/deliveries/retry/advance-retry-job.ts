@@ -35,8 +35,8 @@ export type RetryJobDependencies = {
 
 type JobIds = { organisationId: string; jobId: string }
 
-/** `hasAdvanced`: the step counted or requested an attempt. */
-export type JobProgress = { isRunning: boolean; hasAdvanced: boolean }
+/** `hasAdvanced`: it counted or requested an attempt. `isRefused`: its webhook is disabled, nothing is under way. */
+export type JobProgress = { isRunning: boolean; hasAdvanced: boolean; isRefused: boolean }
 
 const MAX_CONCURRENT_WEBHOOKS = 4
 
@@ -69,12 +69,16 @@ export async function advanceRetryJob(
   )
   const isRunning = steps.some(({ isFinished }) => !isFinished)
   if (!isRunning) await retryWhileUnavailable(() => finishRetryJob(dataSource, organisationId, jobId), signal)
-  return { isRunning, hasAdvanced: steps.some(({ hasAdvanced }) => hasAdvanced) }
+  return {
+    isRunning,
+    hasAdvanced: steps.some(({ hasAdvanced }) => hasAdvanced),
+    isRefused: steps.some(({ isRefused }) => isRefused),
+  }
 }
 
-type Step = { requested: RequestedRetry[]; isFinished: boolean; hasAdvanced: boolean }
+type Step = Omit<JobProgress, 'isRunning'> & { requested: RequestedRetry[]; isFinished: boolean }
 
-const LEFT_OUT: Step = { requested: [], isFinished: false, hasAdvanced: false }
+const LEFT_OUT: Step = { requested: [], isFinished: false, hasAdvanced: false, isRefused: false }
 
 async function advanceWebhook(
   dependencies: RetryJobDependencies,
@@ -99,7 +103,7 @@ async function takeStep(
   part: JobIds & { webhookId: string },
 ): Promise<Step> {
   const progress = await lockRetryPart(manager, part)
-  if (progress === null) return { requested: [], isFinished: true, hasAdvanced: false }
+  if (progress === null) return { ...LEFT_OUT, isFinished: true }
   const { replay, done, succeeded, failed } = progress
   const attempts = await findRequestedAttempts(manager, part.organisationId, progress.underWay)
   const count = (outcome: (typeof attempts)[number]['outcome']): number =>
@@ -124,7 +128,12 @@ async function takeStep(
     minTotal: replay === null ? 0 : done + ended + underWay.length,
     finished: isFinished,
   })
-  return { requested: next.requested, isFinished, hasAdvanced: next.hasMoved || ended > 0 }
+  return {
+    requested: next.requested,
+    isFinished,
+    hasAdvanced: next.hasMoved || ended > 0,
+    isRefused: next.isRefused && underWay.length === 0,
+  }
 }
 
 type Cursors = Pick<RetryPart, 'cursor' | 'eventCursor'>
@@ -135,6 +144,7 @@ type Begun = {
   requested: RequestedRetry[]
   cursors: Cursors
   hasMoved: boolean
+  isRefused: boolean
   isLast: boolean
 }
 
@@ -152,12 +162,14 @@ async function beginRetries(
   // What was begun since it was listed is left alone.
   const of = { organisationId, webhookId, ids: next.ids, states: coveredStates(mode) }
   const requested = next.ids.length === 0 ? [] : await requestRetries(manager, of)
-  const last = !isOfAll && isRefused(next.ids, requested) ? cursor : next.last
+  const isRefused = !isOfAll && areRefused(next.ids, requested)
+  const last = isRefused ? cursor : next.last
   return {
     begun: requested.map(({ deliveryId, attempts }) => ({ deliveryId, number: attempts + 1 })),
     requested,
     cursors: { cursor: last ?? cursor, eventCursor },
     hasMoved: last !== null && last !== cursor,
+    isRefused,
     isLast: next.last === null,
   }
 }
@@ -173,17 +185,19 @@ async function beginReplayed(
   const next = limit > 0 ? await listReplayable(manager, page) : { ids: [], last: eventCursor }
   const of = { organisationId, webhookId, eventIds: next.ids }
   const made = next.ids.length === 0 ? [] : await replayEvents(manager, of)
-  const last = isRefused(next.ids, made) ? eventCursor : next.last
+  const isRefused = areRefused(next.ids, made)
+  const last = isRefused ? eventCursor : next.last
   return {
     begun: made.map(({ deliveryId }) => ({ deliveryId, number: 1 })),
     requested: [],
     cursors: { cursor, eventCursor: last ?? eventCursor },
     hasMoved: last !== null && last !== eventCursor,
+    isRefused,
     isLast: next.last === null,
   }
 }
 
 /** The webhook is switched off: a job of it alone keeps its place, and goes on when it is switched on again. */
-function isRefused(listed: readonly string[], begun: readonly unknown[]): boolean {
+function areRefused(listed: readonly string[], begun: readonly unknown[]): boolean {
   return listed.length > 0 && begun.length === 0
 }

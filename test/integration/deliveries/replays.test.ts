@@ -219,7 +219,7 @@ describe('POST replays', () => {
     await newWebhook()
     const job = await start()
     await call('PATCH', '', { enabled: false })
-    expect(await step(job)).to.deep.equal({ isRunning: true, hasAdvanced: false })
+    expect(await step(job)).to.deep.equal({ isRunning: true, hasAdvanced: false, isRefused: true })
     expect(await read(job)).to.include({ state: 'running', total: 4, done: 0 })
     await call('PATCH', '', { enabled: true })
     expect(await run(job)).to.include({ state: 'done', total: 4, done: 4, succeeded: 4 })

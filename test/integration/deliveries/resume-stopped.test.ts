@@ -167,6 +167,7 @@ describe('POST retry-deliveries with mode stopped', () => {
     expect(await advanceRetryJob(attemptDependencies(dataSource), part, NO_SIGNALS.shutDown)).to.deep.equal({
       isRunning: true,
       hasAdvanced: false,
+      isRefused: true,
     })
     await change(webhookId, { enabled: true })
     expect(await run(job)).to.include({ state: 'done', total: 3, done: 3, succeeded: 3 })
@@ -182,7 +183,7 @@ describe('POST retry-deliveries with mode stopped', () => {
     const step = () => advanceRetryJob(open, part, NO_SIGNALS.shutDown)
     await eventually(async () => expect((await step()).hasAdvanced).to.equal(true))
     await dataSource.query(`UPDATE retry_job SET state = 'done', sweep_at = NULL WHERE id = $1`, [job.id])
-    expect(await step()).to.deep.equal({ isRunning: false, hasAdvanced: false })
+    expect(await step()).to.include({ isRunning: false, hasAdvanced: false })
   })
 
   it('counts a retry of a permanently failed delivery that fails again as failed', async () => {
