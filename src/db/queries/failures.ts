@@ -18,7 +18,7 @@ type FailureCauseRow = {
 export type FailuresRow = {
   failedAttempts: number
   deliveries: number
-  /** There were more: the latest {@link MAX_ATTEMPTS_READ} are counted. */
+  /** There may be more: the latest {@link MAX_ATTEMPTS_READ} are counted. */
   isCapped: boolean
   causes: FailureCauseRow[]
 }

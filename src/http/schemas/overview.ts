@@ -30,7 +30,7 @@ export const FailuresSchema = Type.Object(
     failedAttempts: Type.Integer({ description: 'Test events do not count', examples: [38] }),
     deliveries: Type.Integer({ description: 'Deliveries that these attempts were of', examples: [12] }),
     isCapped: Type.Boolean({
-      description: 'There were more failed attempts: the latest 1,000 are counted',
+      description: 'There may be more failed attempts: the latest 1,000 are counted',
       examples: [false],
     }),
     causes: Type.Array(FailureCauseSchema, { description: 'The most frequent first, 20 at most' }),
@@ -187,7 +187,7 @@ const BUCKETS = {
     description: 'Whole buckets in UTC, oldest first; the last one is under way',
   }),
   isCapped: Type.Boolean({
-    description: 'There were more attempts: the latest 20,000 of each outcome are counted',
+    description: 'There may be more attempts: the latest 20,000 of each outcome are counted',
     examples: [false],
   }),
 }

@@ -16,7 +16,7 @@ export function renderFailures(app, webhookId, { causes, isCapped }) {
   return html`<ul class="plain causes">
       ${causes.map((cause) => html`<li>${renderCause(app, webhookId, cause)}</li>`)}
     </ul>
-    ${isCapped ? html`<p class="hint">There were more: the latest 1,000 failed attempts are counted.</p>` : nothing}`
+    ${isCapped ? html`<p class="hint">There may be more: the latest 1,000 failed attempts are counted.</p>` : nothing}`
 }
 
 /**

@@ -106,7 +106,7 @@ function body(app, webhookId, activity) {
             succeeded${p95DurationMs === null ? nothing : html`, 95 of 100 took <b>${milliseconds(p95DurationMs)}</b> at most`}
           </p>`
     }
-    ${isCapped ? html`<p class="hint">There were more: the latest 20,000 of each outcome are counted.</p>` : nothing}
+    ${isCapped ? html`<p class="hint">There may be more: the latest 20,000 of each outcome are counted.</p>` : nothing}
     ${renderChart(app, webhookId, activity)}
     <h3>Time to first attempt</h3>
     ${
