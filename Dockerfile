@@ -1,4 +1,4 @@
-# Debian, not Alpine: Temporal's native core is linked against glibc. Node 24 is the newest release that the tests run on.
+# Debian, not Alpine: Temporal's native core is linked against glibc. Node 24 has long-term support.
 # For a build that can be repeated, name the image by its digest: --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…
 ARG NODE_IMAGE=node:24-bookworm-slim
 

@@ -147,7 +147,10 @@ export const RECEIVED_PARAMETERS = {
 
 /** The answers of an endpoint. */
 export const RECEIVED_RESPONSES = {
-  Confirmed: { description: 'Any status from 200 to 299, within 15 seconds: the delivery is completed' },
+  Confirmed: {
+    description:
+      'Any status from 200 to 299, within 15 seconds unless the operator sets another limit: the delivery is completed',
+  },
   NotConfirmed: {
     description:
       'Any other answer, a redirect too, or none: the attempt has failed, and the next follows by the retry schedule',

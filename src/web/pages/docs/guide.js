@@ -59,9 +59,9 @@ export function renderReceiving(shown, page, key, choose) {
     <div class="card">
       <p>
         Each delivery is one POST to the URL of your webhook, with the envelope as its body: one line of JSON
-        in UTF-8. Answer with any status from 200 to 299 within 15 seconds, and do what takes longer
-        afterwards. Everything else, a redirect too, is a failed attempt; the next follows after 1, 2, 4 and 8
-        seconds, 5 and 30 minutes, 2, 6 and 24 hours.
+        in UTF-8. Answer with any status from 200 to 299 within 15 seconds, unless the operator sets another
+        limit, and do what takes longer afterwards. Everything else, a redirect too, is a failed attempt; the
+        next follows after 1, 2, 4 and 8 seconds, 5 and 30 minutes, 2, 6 and 24 hours.
       </p>
       <h3>Headers</h3>
       <dl class="schema">
