@@ -219,8 +219,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     reserve(audiences, count) {
       // Rows are left at once to processes that know the endpoints, and make attempts.
       if (!makesAttempts || isStopping) return { ...NONE, sweepAfterMs: 0 }
-      if (!isInline()) return { ...NONE, sweepAfterMs: START_HOLD_MS }
-      return { ...reservations.forCommit(audiences, count), sweepAfterMs: 0 }
+      if (isInline()) return { ...reservations.forCommit(audiences, count), sweepAfterMs: 0 }
+      // A held row that finds no room costs a write that gives it back.
+      return { ...NONE, sweepAfterMs: count <= starts.room() ? START_HOLD_MS : 0 }
     },
     start(deliveries) {
       const held: HeldDelivery[] = []

@@ -47,7 +47,7 @@ export function createPuller(dependencies: PullerDependencies): Puller {
     const isHere = isInline()
     const capacity = isHere ? reservations : starts
     const limit = Math.min(MAX_PULLED, capacity.room())
-    if (limit === 0 || (!isHere && starts.isPaused())) return
+    if (limit === 0) return
     const listed = [...new Set([...endpoints.inUse(), ...slow])].map((webhookId) => ({
       webhookId,
       room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId)),

@@ -67,9 +67,9 @@ export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttempt
   }
 }
 
-/** Starts the workflows of deliveries. What it does not start in time it drops: its row is taken up again. */
+/** Starts the workflows of deliveries. What finds no room, or no time, it drops: its row is taken up again. */
 export type WorkflowStarts = {
-  /** Queues the start; an attempt at a slow endpoint only where it has a free slot. */
+  /** Queues the start where the endpoint has a slot soon; where it is slow, only for a free slot. */
   add(delivery: HeldDelivery): void
   /** Starts the workflow with the retry of an inline attempt, in a moment. */
   addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
@@ -190,10 +190,10 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const isSlow = (webhookId: string): boolean => endpoints.health(webhookId) === 'slow'
   const isOver = ({ heldUntilMs }: HeldDelivery): boolean => timers.nowMs() >= heldUntilMs
 
-  /** Another process may start the workflow, or make the attempt, as soon as this one cannot. */
+  /** Any process may take the row up at once. */
   function drop(delivery: HeldDelivery): void {
     metrics.startEnded('released')
-    if (isPaused() && !isOver(delivery)) dependencies.givenBack.add(delivery)
+    if (!isOver(delivery)) dependencies.givenBack.add(delivery)
   }
 
   async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
@@ -220,10 +220,8 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   return {
     add(delivery) {
       const { webhookId } = delivery
-      const hasRoom = isSlow(webhookId)
-        ? Math.min(slowRoom(), roomOf(webhookId)) > 0
-        : room() > 0 && queue.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
-      if (isPaused() || !hasRoom) drop(delivery)
+      const hasRoom = Math.min(isSlow(webhookId) ? slowRoom() : room(), roomOf(webhookId)) > 0
+      if (!hasRoom) drop(delivery)
       else if (isSlow(webhookId)) {
         inTemporal.add(delivery, true)
         const startSlow = (): Promise<void> => startHeld(delivery, 'slow')
@@ -257,7 +255,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   }
 
   function room(): number {
-    return Math.max(0, MAX_QUEUED - queue.size())
+    return isPaused() ? 0 : Math.max(0, MAX_QUEUED - queue.size())
   }
 
   function slowRoom(): number {
@@ -265,6 +263,6 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   }
 
   function roomOf(webhookId: string): number {
-    return Math.max(0, slots(webhookId) - queue.sizeOf(webhookId))
+    return Math.max(0, Math.min(MAX_QUEUED_OF_WEBHOOK, slots(webhookId)) - queue.sizeOf(webhookId))
   }
 }

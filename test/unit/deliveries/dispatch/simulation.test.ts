@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { createDispatcher } from '../../../../src/deliveries/dispatch/dispatcher.ts'
 import { MUTANTS, withMutant } from './simulation/mutants.ts'
 import { play } from './simulation/play.ts'
+import { AUDIENCE } from './simulation/rows.ts'
+import { createWorld, type Behaviour } from './simulation/world.ts'
 
 /** Seconds of the machine's time for scenarios, and more of them by this variable. */
 const SECONDS = Number(process.env['POSTHORN_SIMULATION_SECONDS'] ?? 4)
@@ -47,4 +49,63 @@ describe('several processes that dispatch deliveries, simulated', () => {
       if (found !== null) report(`      after ${found.scenarios} scenarios: ${found.violation}`)
       expect(found, 'a violation').not.to.equal(null)
     })
+})
+
+describe('first attempts by workflows, simulated', () => {
+  const times = (count: number, webhookId: string): string[] => Array<string>(count).fill(webhookId)
+
+  /** A process, and `known`, an endpoint with slots for some 40 POSTs at once. */
+  async function createKnown(behaviour: Behaviour) {
+    const world = createWorld({
+      seed: 1,
+      mode: 'workflow',
+      slots: 64,
+      concurrency: 40,
+      create: createDispatcher,
+    })
+    const { time, rows, behaviours } = world
+    const process = world.start()
+    const { dispatcher } = process
+    const publish = (webhookIds: readonly string[]): void => void process.publish(webhookIds)
+    publish(times(40, 'known'))
+    await time.run(5_000)
+    behaviours.set('known', behaviour)
+    publish(['known'])
+    await time.run(10_000)
+    /** Returns the waits of the last `count` deliveries for their POSTs. */
+    const waits = (count: number): number[] =>
+      [...rows.table.values()].slice(-count).map((row) => (row.beganAtMs ?? Infinity) - row.createdAtMs)
+    return { ...world, publish, dispatcher, waits }
+  }
+
+  for (const [behaviour, count, withinMs] of [
+    ['fast', 400, 1_000],
+    ['slow', 60, 3_000],
+  ] as const)
+    it(`begin as slots and Temporal have room, ${count} at a ${behaviour} endpoint`, async () => {
+      const { publish, time, waits } = await createKnown(behaviour)
+      for (let event = 0; event < count; event++) publish(['known'])
+      await time.run(20_000)
+      expect(Math.max(...waits(count))).to.be.below(withinMs)
+    })
+
+  it('do not wait behind those of new endpoints that hang', async () => {
+    const { publish, time, behaviours, waits } = await createKnown('fast')
+    for (const webhookId of ['new', 'newer', 'newest']) {
+      behaviours.set(webhookId, 'hangs')
+      publish(times(100, webhookId))
+    }
+    await time.run(10_200)
+    publish(times(10, 'known'))
+    await time.run(20_000)
+    expect(Math.max(...waits(10))).to.be.below(500)
+  })
+
+  it('are held from the commit on only where all of it has room, and Temporal is available', async () => {
+    const { dispatcher, state } = await createKnown('fast')
+    const holdMs = (count: number) => dispatcher.reserve([AUDIENCE], count).sweepAfterMs
+    expect([holdMs(200), holdMs(201)]).to.deep.equal([4_000, 0])
+    state.isTemporalAway = true
+    expect(holdMs(1)).to.equal(0)
+  })
 })

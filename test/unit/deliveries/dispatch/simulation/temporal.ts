@@ -66,7 +66,7 @@ export function createFakeCluster(options: {
   }
 
   async function passThrough(): Promise<void> {
-    await time.sleep(random.between(2, 30))
+    await time.sleep(state.isTemporalSlow ? random.between(100, 1_000) : random.between(2, 30))
     if (state.isTemporalAway) throw new TemporalUnavailableError('Temporal is away')
   }
 
