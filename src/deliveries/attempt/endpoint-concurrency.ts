@@ -161,7 +161,7 @@ export function createEndpoints(options: {
     endpoint.averageMs = succeeded ? endpoint.averageSuccessMs : average(endpoint.averageMs, durationMs)
     if (!isTimeout) return
     if (retry !== null && retry.inMs <= MAX_EXPECTED_DELAY_MS)
-      endpoint.expected.set(retry.deliveryId, now + retry.inMs + EXPECTED_TTL_MS)
+      addExpected(endpoint, retry.deliveryId, retry.inMs)
     if (beganRunningMs < endpoint.reducedRunningMs) return
     endpoint.limit = Math.max(MIN_LIMIT, endpoint.limit / 2)
     endpoint.isSlowStart = false
@@ -195,15 +195,23 @@ export function createEndpoints(options: {
       expected.size * MS_PER_DEFERRED.late,
     )
     const retryAfterMs = Math.min(maxMs, Math.max(minMs, rounds * (averageMs ?? ASSUMED_DURATION_MS)))
-    expected.set(deliveryId, nowMs() + retryAfterMs + EXPECTED_TTL_MS)
+    addExpected(endpoint, deliveryId, retryAfterMs)
     return { retryAfterMs }
   }
 
-  function dropExpired({ expected }: Endpoint): void {
-    for (const [deliveryId, expiresAtMs] of expected) {
-      if (expiresAtMs > nowMs()) return
-      expected.delete(deliveryId)
-    }
+  function addExpected(endpoint: Endpoint, deliveryId: string, inMs: number): void {
+    const expiresAtMs = nowMs() + inMs + EXPECTED_TTL_MS
+    endpoint.expected.set(deliveryId, expiresAtMs)
+    endpoint.earliestExpiryMs = Math.min(endpoint.earliestExpiryMs, expiresAtMs)
+  }
+
+  /** Reads all of them only where one has expired: there may be many thousands, in no order. */
+  function dropExpired(endpoint: Endpoint): void {
+    if (nowMs() < endpoint.earliestExpiryMs) return
+    endpoint.earliestExpiryMs = Infinity
+    for (const [deliveryId, expiresAtMs] of endpoint.expected)
+      if (expiresAtMs <= nowMs()) endpoint.expected.delete(deliveryId)
+      else endpoint.earliestExpiryMs = Math.min(endpoint.earliestExpiryMs, expiresAtMs)
   }
 
   function isSlow(endpoint: Endpoint): boolean {

@@ -41,6 +41,8 @@ export function newEndpoint(limit: number) {
     waiting: new Set<(slot: Slot) => void>(),
     /** Deferred deliveries and retries of time-outs that are due soon, each with the time when it is dropped. */
     expected: new Map<string, number>(),
+    /** No later than the earliest of these times. */
+    earliestExpiryMs: Infinity,
     /** Deliveries whose outcome this process could not record for a while, with the time since when. */
     unrecorded: new Map<string, number>(),
     hasAnswered: false,

@@ -266,6 +266,15 @@ describe('a retry of a time-out', () => {
     expect(endpoints.freeSlots('w')).to.equal(1)
   })
 
+  it('loses it in time also where that of an earlier time-out is due later', () => {
+    const { endpoints, post, pass } = create({ initialLimit: 8 })
+    for (const inMs of [8_000, 1_000])
+      post().release({ ...TIMED_OUT, retry: { deliveryId: `in ${inMs} ms`, inMs } })
+    expect(endpoints.freeSlots('w')).to.equal(0)
+    pass(21_000)
+    expect(endpoints.freeSlots('w')).to.equal(1)
+  })
+
   it('has no slot reserved when it is due in five minutes', () => {
     const { endpoints, post } = create()
     post().release(timedOut(300_000))
