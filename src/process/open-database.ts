@@ -54,33 +54,34 @@ export async function connect(
   try {
     return await createDataSource({ ...options, onIdleError }).initialize()
   } catch (error) {
-    throw new Error(describeRefusal(options.url, error).replaceAll('DATABASE_URL', variable), {
-      cause: error,
-    })
+    throw new Error(describeRefusal(options.url, error, variable), { cause: error })
   }
 }
 
 /** The user name and the password of the URL are left out; what the server answers names the user at most. */
-function describeRefusal(databaseUrl: string, error: unknown): string {
+function describeRefusal(databaseUrl: string, error: unknown, variable: string): string {
   const { hostname, port, pathname, searchParams } = new URL(databaseUrl)
   const host = searchParams.get('host') ?? (hostname === '' ? 'localhost' : hostname)
   const address = `${host}:${port === '' ? '5432' : port}`
   const reason = describeError(error)
   return [
-    `No connection to PostgreSQL at ${address}${pathname}, the address in DATABASE_URL: ${reason}.`,
-    cureOf(codeOf(error), address),
+    `No connection to PostgreSQL at ${address}${pathname}, the address in ${variable}: ${reason}.`,
+    cureOf(codeOf(error), address, variable),
   ].join('\n')
 }
 
 /** By the code of the system, or the SQLSTATE of PostgreSQL. */
-function cureOf(code: string, address: string): string {
+function cureOf(code: string, address: string, variable: string): string {
   if (code === 'ECONNREFUSED')
-    return `Nothing listens at ${address}: start PostgreSQL, or correct DATABASE_URL.`
+    return `Nothing listens at ${address}: start PostgreSQL, or correct ${variable}.`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return 'The name of that host is unknown: correct DATABASE_URL.'
+    return `The name of that host is unknown: correct ${variable}.`
   if (code.startsWith('28'))
-    return 'Correct the user or the password in DATABASE_URL, or let the server accept them.'
-  if (code === '3D000') return 'Create that database, or correct the name in DATABASE_URL.'
-  if (code === '08P01') return 'Behind a pooler such as PgBouncer, set DATABASE_POOLER=transaction.'
-  return 'Check DATABASE_URL and the network between; `posthorn doctor` examines more.'
+    return `Correct the user or the password in ${variable}, or let the server accept them.`
+  if (code === '3D000') return `Create that database, or correct the name in ${variable}.`
+  if (code === '08P01')
+    return variable === 'DATABASE_URL'
+      ? 'Behind a pooler such as PgBouncer, set DATABASE_POOLER=transaction.'
+      : 'Connect to PostgreSQL itself: a pooler such as PgBouncer gives no session.'
+  return `Check ${variable} and the network between; \`posthorn doctor\` examines more.`
 }

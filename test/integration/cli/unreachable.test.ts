@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { writeFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { secretOf } from '../../helpers/api/operator.ts'
 import { runCli } from '../../helpers/cli/run-cli.ts'
 import { useSeedFiles } from '../../helpers/cli/seed-files.ts'
 import { TEST_KEY_RING } from '../../helpers/database/factories.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
+import { createRefusingPooler } from '../../helpers/doctor/doctored.ts'
 
 const PASSWORD = 'pa55w0rd-in-clear'
 
@@ -55,6 +57,15 @@ describe('posthorn without what it needs', function () {
       for (const args of index === 0 ? commands : commands.slice(0, 1))
         expect(await failure(args, env), args.join(' ')).to.match(said)
     })
+
+  it('has a relay behind a pooler connect to PostgreSQL itself', async () => {
+    const pooler = await createRefusingPooler()
+    const url = `postgres://u:${PASSWORD}@127.0.0.1:${pooler.port}/x`
+    const env = { RELAY_DATABASE_URL: url, RELAY_OPERATOR_KEY: secretOf('publisher') }
+    expect(await failure(['relay'], env).finally(() => pooler.close()))
+      .to.match(/RELAY_DATABASE_URL: .*startup parameter.*\nConnect to PostgreSQL itself/)
+      .and.not.include('DATABASE_POOLER')
+  })
 
   it('names the setting of a port that is taken, and of an address that is not of this machine', async () => {
     const server = createServer().listen(0, '127.0.0.1')
