@@ -4,6 +4,7 @@ import { writeBacklog, writeFailedAttempts } from '../helpers/deliveries/backlog
 import { setRow } from '../helpers/deliveries/set-row.ts'
 import { createMember, createWebhookRow } from '../helpers/database/factories.ts'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 describe('the deliveries of a webhook in the developer area', () => {
   const area = useDeveloperArea()
@@ -110,14 +111,19 @@ describe('the deliveries of a webhook in the developer area', () => {
   })
 
   it('fills a page that a bounded search leaves short, and stops when asked to', async () => {
-    const id = await newWebhook(false)
+    area.stage.answerWith(() => 200)
+    const id = await newWebhook()
     await backlog(id, 'failed', 30)
     const { page } = await area.signIn(area.stage.member, { path: '/developer' })
-    let [asked, release] = [0, (): void => undefined]
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    // Each answer has two rows; the fourth comes when it is let through.
+    let [asked, held, release] = [0, Promise.resolve(), (): void => undefined]
+    /** Of the answers from here on the fourth comes when it is let through. */
+    const holdFourth = () => {
+      asked = 0
+      held = new Promise<void>((resolve) => {
+        release = resolve
+      })
+    }
+    // Each answer has two rows.
     await page.route(/\/deliveries\?/, async (route) => {
       const url = new URL(route.request().url())
       url.searchParams.set('limit', '2')
@@ -127,17 +133,27 @@ describe('the deliveries of a webhook in the developer area', () => {
       answer.searchedUntil = answer.nextCursor === null ? null : '2026-05-04T09:02:11.204Z'
       await route.fulfill({ response, json: answer })
     })
-    await page.goto(new URL(at(id, '&state=failed').path, area.posthorn.url).href)
-    await page.getByText('Searched back to 4 May, 11:02:11').waitFor()
-    await rowsOf(page).nth(5).waitFor()
-    expect(await rowsOf(page).count()).to.equal(6)
-    await page.getByRole('button', { name: 'Stop' }).click()
-    release()
+    const stopAtSix = async () => {
+      await page.getByText('Searched back to 4 May, 11:02:11').waitFor()
+      await eventually(() => expect(asked).to.equal(4))
+      await page.getByRole('button', { name: 'Stop' }).click()
+      release()
+      await rowsOf(page).nth(5).waitFor()
+      await rowsOf(page).nth(6).waitFor({ state: 'detached' })
+    }
+    holdFourth()
+    await page.goto(new URL(at(id, '&eventKey=comment:created').path, area.posthorn.url).href)
+    await stopAtSix()
     await page.getByRole('button', { name: 'Search on' }).click()
     await rowsOf(page).nth(19).waitFor()
     await page.getByText('Searched back').waitFor({ state: 'detached' })
+    holdFourth()
     await page.getByRole('button', { name: 'Older' }).click()
-    await rowsOf(page).nth(10).waitFor({ state: 'detached' })
+    await stopAtSix()
+    await page.getByText('Page 2').waitFor()
+    await rowsOf(page).first().getByRole('button', { name: 'Retry delivery' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
+    await rowsOf(page).first().getByText('Permanently failed').waitFor({ state: 'detached' })
     await rowsOf(page).nth(9).waitFor()
     expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).to.equal(true)
   })

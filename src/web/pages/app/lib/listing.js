@@ -86,10 +86,11 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
       app.update()
     }
   }
-  const begin = () => {
+  /** Reads the page from its beginning, also where a search was stopped, or ended a moment ago. */
+  const reread = async () => {
     ;[search, isStopped] = [null, false]
     app.update()
-    run().catch(() => undefined)
+    await run().catch(() => undefined)
   }
   /**
    * @param {Record<N, string>} wanted
@@ -98,7 +99,7 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
   const go = (wanted, wantedTrail) => {
     ;[filter, trail, next] = [wanted, wantedTrail, rows === null ? null : undefined]
     history.pushState(trail, '', addressWith({ ...filter, [CURSOR]: trail.at(-1) ?? '' }))
-    begin()
+    void reread()
   }
 
   return {
@@ -121,6 +122,8 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
       const isLong = isStopped || (search !== null && search.requests > 0 && searchedUntil !== null)
       return isLong ? { until: searchedUntil, isStopped } : null
     },
+    reread,
+    /** For a poll: leaves alone a search that was stopped, and for a while one that was long. */
     refresh: async () => {
       if (isStopped) return
       if (search === null && requests > 1 && Date.now() - filledAt < LONG_SEARCH_EVERY_MS) return
@@ -138,7 +141,7 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
     },
     stopSearch: () => {
       if (search === null) return
-      ;[rows, next, isStopped, search] = [search.rows, search.cursor, true, null]
+      ;[rows, number, next, isStopped, search] = [search.rows, trail.length + 1, search.cursor, true, null]
       app.update()
     },
     resumeSearch: () => {

@@ -19,11 +19,10 @@ export function createDeliveries(app, webhookId) {
   const listing = createListing(app, DELIVERY_FILTER, (query) => app.api.deliveries(webhookId, query))
   const renderFilter = createDeliveryFilter()
   const renderExport = createExportButton(app, 'delivery', (query) => app.api.deliveryLines(webhookId, query))
-  const refreshRows = () => listing.refresh().catch(() => undefined)
-  const bulk = createBulkActions(app, webhookId, listing, refreshRows)
+  const bulk = createBulkActions(app, webhookId, listing, listing.reread)
   const panel = createSidePanel(app)
   const selection = may(app.session, MANAGE) ? bulk : null
-  const table = createDeliveryTable(app, webhookId, selection, refreshRows, panel)
+  const table = createDeliveryTable(app, webhookId, selection, listing.reread, panel)
   const replays = createReplays(app, webhookId)
   /** @param {Parameters<typeof listing.change>[0]} changes */
   const change = (changes) => {
@@ -35,7 +34,7 @@ export function createDeliveries(app, webhookId) {
     stop: panel.stop,
     /** Does not wait for the rows: a long search holds nothing else up. */
     async refresh() {
-      void refreshRows()
+      listing.refresh().catch(() => undefined)
       await Promise.all([bulk.refresh(), replays.refresh()])
     },
     render() {
