@@ -22,6 +22,7 @@ describe("times entered in the organisation's zone", () => {
       ['2026-10-25T03:30', 'Europe/Brussels', '2026-10-25T02:30:00.000Z'],
       ['2026-05-04T00:00', 'Asia/Kolkata', '2026-05-03T18:30:00.000Z'],
       ['2026-05-04T11:02', 'UTC', '2026-05-04T11:02:00.000Z'],
+      ['0202-05-04T11:02', 'UTC', '0202-05-04T11:02:00.000Z'],
     ] as const) {
       expect(toInstant(local, zone), `${local} ${zone}`).to.equal(iso)
       expect(toLocalTime(iso, zone), `${iso} ${zone}`).to.equal(local)
@@ -31,6 +32,12 @@ describe("times entered in the organisation's zone", () => {
   it('are empty for what is no time, and in UTC for an unknown zone', () => {
     expect(toInstant('', 'UTC')).to.equal('')
     expect(toLocalTime('soon', 'UTC')).to.equal('')
+    for (const year of ['-000005', '0000', '+010000', '+275760'])
+      expect(toLocalTime(`${year}-05-04T11:02:00Z`, 'UTC'), year).to.equal('')
+    for (const year of ['0000', '10000', '275760'])
+      expect(toInstant(`${year}-05-04T11:02`, 'Asia/Kolkata'), year).to.equal('')
+    expect(toInstant('0001-01-01T00:00', 'Asia/Kolkata')).to.equal('')
+    expect(toLocalTime('9999-12-31T23:59:00Z', 'Asia/Kolkata')).to.equal('')
     expect(toInstant('2026-05-04T11:02', 'Mars/Base')).to.equal('2026-05-04T11:02:00.000Z')
   })
 })

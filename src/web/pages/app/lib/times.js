@@ -171,13 +171,13 @@ export function plural(count, noun) {
 }
 
 /**
- * The wall clock of an instant in a zone, as an input of the type `datetime-local` has it: `2026-05-04T11:02`.
+ * The wall clock of an instant in a zone, as an input of the type `datetime-local` has it: `2026-05-04T11:02`; empty for
+ * what is no time.
  * @param {string} iso
  * @param {string} timeZone
  */
 export function toLocalTime(iso, timeZone) {
-  const ms = Date.parse(iso)
-  return Number.isNaN(ms) ? '' : new Date(wallClock(ms, timeZone)).toISOString().slice(0, 16)
+  return isoOf(wallClock(Date.parse(iso), timeZone)).slice(0, 16)
 }
 
 /**
@@ -187,19 +187,29 @@ export function toLocalTime(iso, timeZone) {
  */
 export function toInstant(local, timeZone) {
   const wanted = Date.parse(`${local}Z`)
-  if (Number.isNaN(wanted)) return ''
   let ms = wanted
   // Twice: the first guess may lie on the other side of a change of the clock.
   for (let round = 0; round < 2; round++) ms = wanted - (wallClock(ms, timeZone) - ms)
-  return new Date(ms).toISOString()
+  return isoOf(ms)
+}
+
+/** The years that have four digits. */
+const MIN_MS = Date.parse('0001-01-01T00:00Z')
+const MAX_MS = Date.parse('9999-12-31T23:59:59.999Z')
+const isInRange = (/** @type {number} */ ms) => ms >= MIN_MS && ms <= MAX_MS
+
+/** @param {number} ms */
+function isoOf(ms) {
+  return isInRange(ms) ? new Date(ms).toISOString() : ''
 }
 
 /**
- * Unix ms at which UTC shows what the zone shows at `ms`, in whole seconds.
+ * Unix ms at which UTC shows what the zone shows at `ms`, in whole seconds; NaN for a year that has not four digits.
  * @param {number} ms
  * @param {string} timeZone
  */
 function wallClock(ms, timeZone) {
+  if (!isInRange(ms)) return NaN
   const [number, two] = /** @type {const} */ (['numeric', '2-digit'])
   /** @type {Intl.DateTimeFormatOptions} */
   const form = { year: number, month: two, day: two, hour: two, minute: two, second: two, hourCycle: 'h23' }
@@ -208,8 +218,8 @@ function wallClock(ms, timeZone) {
       .formatToParts(ms)
       .map(({ type, value }) => [type, value]),
   )
-  const { year, month, day, hour, minute, second } = fields
-  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) + (ms % 1_000)
+  const { year = '', month, day, hour, minute, second } = fields
+  return Date.parse(`${year.padStart(4, '0')}-${month}-${day}T${hour}:${minute}:${second}Z`) + (ms % 1_000)
 }
 
 /**
