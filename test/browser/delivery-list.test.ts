@@ -143,6 +143,7 @@ describe('the deliveries of a webhook in the developer area', () => {
     }
     holdFourth()
     await page.goto(new URL(at(id, '&eventKey=comment:created').path, area.posthorn.url).href)
+    await page.getByText('No answer for').waitFor()
     await stopAtSix()
     await page.getByRole('button', { name: 'Search on' }).click()
     await rowsOf(page).nth(19).waitFor()

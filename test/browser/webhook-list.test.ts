@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { useDeveloperArea } from '../helpers/browser/browser.ts'
 import { createCommentWebhook, writeBacklogOf } from '../helpers/browser/comment-webhook.ts'
 import { createWebhookRow } from '../helpers/database/factories.ts'
+import { eventually } from '../helpers/eventually.ts'
 
 describe('the list of webhooks in the developer area', function () {
   const area = useDeveloperArea()
@@ -71,6 +72,20 @@ describe('the list of webhooks in the developer area', function () {
     expect(await page.getByRole('row').count()).to.equal(61)
     await page.unroute('**/webhooks/overview')
     await page.getByText('No answer for').waitFor({ state: 'detached' })
+  })
+
+  it('is read again after a request that is never answered', async () => {
+    const { page } = await area.signIn()
+    await page.getByRole('row').nth(1).waitFor()
+    // A tenth of each deadline.
+    await page.evaluate(
+      'AbortSignal.timeout = ((timeout) => (ms) => timeout.call(AbortSignal, ms / 10))(AbortSignal.timeout)',
+    )
+    let count = 0
+    await page.route('**/webhooks/overview', (route) => (++count === 1 ? undefined : route.continue()))
+    await eventually(() => expect(count).to.equal(1))
+    await createCommentWebhook(area, '/unanswered')
+    await page.getByRole('link', { name: '/unanswered' }).waitFor()
   })
 
   it('marks the place in the navigation that is shown, and leads to the others', async () => {

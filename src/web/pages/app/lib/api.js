@@ -3,6 +3,12 @@ import { memberText } from './json-text.js'
 
 /** @import { Activity, ActivityRange, AuditEntry, Chosen, CreatedApiKey, Delivery, DeliveryDetail, EventDetail, EventKey, EventSummary, Incident, Overview, OwnApiKeys, Problem, PushSubscriptions, Replay, ReplayBody, ReplayCount, RetryJob, RetryMode, Session, SignedRequest, WebhookActivity, WebhookBody } from '../types.d.ts' */
 
+/** The API answers a read within ten seconds. */
+const READ_TIMEOUT_MS = 20_000
+
+/** Exports, and work on many deliveries, may take two minutes. */
+const LONG_TIMEOUT_MS = 150_000
+
 /** An answer that is no success, in the API's own words. `problem.status` is 0 where no answer came. */
 export class ApiProblem extends Error {
   /** @param {Problem} problem */
@@ -34,18 +40,22 @@ export function parsed(text) {
 }
 
 /**
- * Returns the text of the answer. What waits for a request that was aborted by its signal never goes on.
+ * Returns the text of the answer; where none came in time, throws that there is none. What waits for a request that was
+ * aborted by its signal never goes on.
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal | null }} [options]
+ * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal | null, timeoutMs?: number }} [options]
  * @returns {Promise<string>}
  */
-export async function call(method, path, { body, headers = {}, signal = null } = {}) {
+export async function call(method, path, options = {}) {
+  const { body, headers = {}, signal = null } = options
+  const { timeoutMs = method === 'GET' ? READ_TIMEOUT_MS : LONG_TIMEOUT_MS } = options
+  const deadline = AbortSignal.timeout(timeoutMs)
   const { ok, status, text } = await fetch(path, {
     method,
     credentials: 'same-origin',
     redirect: 'error',
-    signal,
+    signal: signal === null ? deadline : AbortSignal.any([signal, deadline]),
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
@@ -169,8 +179,10 @@ export function createApi(organisationId, onSignedOut, viewSignal) {
     return parsed(await ask('POST', path, { headers, ...(body !== undefined && { body }) }))
   }
   /** A list as lines of JSON, all pages of it. @type {(path: string, query: Query) => Promise<string>} */
-  const lines = (path, query) =>
-    ask('GET', withQuery(path, query), { headers: { accept: 'application/x-ndjson' } })
+  const lines = (path, query) => {
+    const headers = { accept: 'application/x-ndjson' }
+    return ask('GET', withQuery(path, query), { headers, timeoutMs: LONG_TIMEOUT_MS })
+  }
 
   return {
     /** @type {() => Promise<{ data: Overview[] }>} */

@@ -48,6 +48,7 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
 
   /** @param {Search<T>} mine */
   const step = async (mine) => {
+    answers.requested()
     const page = await load({
       ...given(filter),
       limit: String(pageSize - mine.rows.length),
@@ -74,7 +75,6 @@ export function createListing(app, names, load, pageSize = PAGE_SIZE) {
     const mine = search
     if (mine.isActive) return
     mine.isActive = true
-    answers.requested()
     try {
       while (!(await step(mine)));
     } catch (error) {
