@@ -82,6 +82,22 @@ describe('portal links in a browser', () => {
     await page.getByText('You signed out in another tab.').waitFor()
   })
 
+  it('have a tab whose area is still loading not show it to another member', async () => {
+    const { organisationId } = area.stage.member
+    const { page } = await area.signIn(await createMember(area.stage.dataSource, { organisationId }))
+    let isLoading = false
+    await page.route('**/api/event-keys', () => {
+      isLoading = true
+    })
+    await page.reload()
+    await eventually(() => expect(isLoading).to.equal(true))
+    const second = await page.context().newPage()
+    await second.goto(await createLink())
+    await second.getByRole('button', { name: 'Change to Test Member' }).click()
+    await second.getByRole('banner').getByText('Test Member').waitFor()
+    await page.getByRole('heading', { name: 'Signed in as another member' }).waitFor()
+  })
+
   it('open also where the developer area is open already', async () => {
     const { page } = await area.signIn()
     await page.goto(await createLink(`/webhooks/${area.stage.webhookId}`))

@@ -72,6 +72,27 @@ describe('signing in to the developer area', () => {
     await page.getByText('Your session has ended. Sign in again.').waitFor()
   })
 
+  it('outlasts a late answer to a request of the session before', async () => {
+    const { page } = await area.signIn(area.stage.member, {
+      path: `/developer?webhook=${area.stage.webhookId}`,
+    })
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route('**/test', async (route) => {
+      await held
+      await route.fulfill({ status: 401, json: { title: 'Unauthorized', detail: 'Too late.', status: 401 } })
+    })
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await fillIn(page, area.stage.member.apiKey)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    release()
+    await page.getByText('Too late.').waitFor()
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).to.equal(1)
+  })
+
   it('leads from the link of a mail to its webhook', async () => {
     const { webhookId } = area.stage
     const { page } = await area.signIn(area.stage.member, { path: `/developer?webhook=${webhookId}` })

@@ -31,6 +31,9 @@ import { createWebhookView } from './views/webhook.js'
 /** @type {App | null} */
 let app = null
 
+/** Of the area that is shown or about to be. @type {Session | null} */
+let current = null
+
 const screen = createScreen('Developer area', (view) =>
   app === null ? view.render() : renderShell(app, view),
 )
@@ -40,7 +43,7 @@ const screen = createScreen('Developer area', (view) =>
  * @param {View} view
  */
 function showSignedOut(view) {
-  app = null
+  ;[app, current] = [null, null]
   screen.show(() => view)
 }
 
@@ -63,9 +66,9 @@ function identityOf({ organisation, member }) {
 }
 
 tabs.addEventListener('message', ({ data }) => {
-  if (app === null || data === identityOf(app.session)) return
+  if (current === null || data === identityOf(current)) return
   if (data === SIGNED_OUT) showSignIn('You signed out in another tab.')
-  else showSignedOut(createLeftAccount(app.session))
+  else showSignedOut(createLeftAccount(current))
 })
 
 /**
@@ -80,9 +83,10 @@ async function startSignedIn(session) {
 
 /** @param {Session} session */
 async function start(session) {
+  current = session
   tabs.postMessage(identityOf(session))
   const onSignedOut = () => {
-    if (app !== null) showSignIn('Your session has ended. Sign in again.')
+    if (app?.session === session) showSignIn('Your session has ended. Sign in again.')
   }
   const api = createApi(session.organisation.id, onSignedOut, screen.parts.viewSignal)
   const { data: eventKeys } = await api.eventKeys()
