@@ -94,6 +94,17 @@ describe('push messages in the developer area', () => {
     expect(await page.getByRole('switch').count()).to.equal(0)
   })
 
+  it('are read again after an answer that failed', async () => {
+    const { page } = await area.signIn()
+    await page.clock.install()
+    let count = 0
+    await page.route('**/push-subscriptions', (route) => (++count === 1 ? route.abort() : route.continue()))
+    await page.getByRole('link', { name: 'Notifications' }).click()
+    await page.getByText('Posthorn cannot be reached.').waitFor()
+    await page.clock.runFor(31_000)
+    await page.getByText('Push messages are not set up here').waitFor()
+  })
+
   it('say that the browser refuses them', async () => {
     const { page } = await open(
       "Object.defineProperty(Notification, 'permission', { get: () => 'denied' })",

@@ -1,14 +1,17 @@
 import { html, nothing } from '../lib/html.js'
 import { may } from '../lib/permissions.js'
+import { poll } from '../lib/poll.js'
 import { ownSubscription, switchOff, switchOn, unsupportedReason } from '../lib/push.js'
 import { createTask } from '../parts/dialog.js'
 import { loading } from '../parts/listing.js'
-import { inWords, problemNote } from '../parts/problem.js'
+import { inWords, problemNote, staleNote } from '../parts/problem.js'
 
 /** @import { App, PushSubscriptions, View } from '../types.d.ts' */
 
 /** Who has it is told of incidents. */
 const TOLD = 'organizationSettings:update'
+
+const EVERY_MS = 15_000
 
 /**
  * Where the member is notified of incidents: push messages in this browser, and in others.
@@ -26,13 +29,13 @@ export function createNotificationsView(app) {
     known = await app.api.pushSubscriptions()
     ownEndpoint = unsupported === '' ? ((await ownSubscription())?.endpoint ?? '') : ''
   }
+  const { answers, refresh, stop } = poll(app, load, EVERY_MS)
   /** @param {() => Promise<unknown>} work */
   const attempt = (work) =>
     task.run(async () => {
       await work()
-      await load()
+      await refresh()
     })
-  void attempt(() => Promise.resolve())
   const isOn = () => known?.data.some(({ endpoint }) => endpoint === ownEndpoint) === true
   const toggle = () =>
     attempt(async () => {
@@ -48,6 +51,7 @@ export function createNotificationsView(app) {
 
   return {
     title: 'Notifications',
+    stop,
     render: () =>
       html`<div class="heading"><h1 tabindex="-1">Notifications</h1></div>
         <div class="narrow">
@@ -58,7 +62,8 @@ export function createNotificationsView(app) {
               each incident. They end when you sign out here, and when the API key that you signed in with is
               revoked; not when your session expires.
             </p>
-            ${problemNote(task.problem)} ${known === null ? loading(task) : own(known)}
+            ${problemNote(task.problem)} ${staleNote(app, answers)}
+            ${known === null ? loading(answers) : own(known)}
             ${
               may(app.session, TOLD)
                 ? nothing
