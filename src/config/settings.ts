@@ -33,7 +33,7 @@ export const SETTINGS = {
   ),
   databasePoolSize: setting(
     'DATABASE_POOL_SIZE',
-    'database connections per process at most',
+    'database connections per process at most; two more with METRICS_PORT',
     '20',
     integer(1, 500),
   ),
