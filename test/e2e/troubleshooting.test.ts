@@ -174,9 +174,15 @@ describe('the commands of docs/troubleshooting.md, on a real Temporal server', (
       const refused: unknown = await run('workflow describe').catch((error: unknown) => error)
       expect(String(refused)).to.match(/workflow not found/)
     })
-    await stage.dataSource.query(`UPDATE delivery SET created_at = created_at - interval '20 minutes'`)
-    for (const statement of ['WHERE state IN', 'SELECT webhook_id'])
-      expect(JSON.stringify(await runSql(statement)), statement).to.include('pending')
+    const age = `UPDATE delivery SET created_at = created_at - interval '20 minutes', paused_since = CASE id WHEN $1 THEN now() END
+                  WHERE state <> 'completed'`
+    await stage.dataSource.query(age, [deliveryId])
+    // Neither the attempts in progress nor the paused delivery is overdue.
+    for (const statement of ['SELECT id, webhook_id', 'SELECT webhook_id'])
+      expect(JSON.stringify(await runSql(statement)), statement)
+        .to.include('pending')
+        .and.not.include('in_progress')
+        .and.not.include(deliveryId)
   })
 
   it('are accompanied by statements that the database takes', async () => {
