@@ -70,6 +70,8 @@ export async function startDevelopment(instance: Instance): Promise<void> {
   try {
     await start(stack, instance)
   } catch (error) {
+    // What it needed has ended.
+    if (stopping) return
     print(describeError(error))
     await stop()
     process.exit(1)
