@@ -4,11 +4,13 @@ import { settlesWithin } from '../timers.ts'
 /**
  * Runs `stop` once, at the first SIGINT or SIGTERM, and then ends the process with exit code 0.
  * A second signal ends it at once, for those who cannot wait.
- * Returns what does the same for another reason, with exit code 1.
+ * Returns what does the same for another reason, with exit code 1; the first signal after that changes nothing.
  */
 export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: string) => void {
   let stopping = false
+  let hasSignal = false
   const end = (reason: string, exitCode: number): void => {
+    if (stopping) return
     stopping = true
     stop(reason).then(
       () => process.exit(exitCode),
@@ -19,14 +21,13 @@ export function onStopSignal(stop: (reason: string) => Promise<void>): (reason: 
     )
   }
   const handle = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1)
+    if (hasSignal) process.exit(1)
+    hasSignal = true
     end(signal, 0)
   }
   process.on('SIGINT', handle)
   process.on('SIGTERM', handle)
-  return (reason) => {
-    if (!stopping) end(reason, 1)
-  }
+  return (reason) => end(reason, 1)
 }
 
 /**

@@ -30,6 +30,8 @@ describe('an uncaught error', () => {
     await eventually(() => expect(stage.receiver.posts).to.have.length(1))
     process.kill(posthorn.pid, 'SIGUSR2')
     await eventually(() => expect(posthorn.log()).to.include('"event":"process.uncaught_exception"'))
+    // The first signal does not cut off a stop that is under way.
+    process.kill(posthorn.pid, 'SIGTERM')
     // The POST in progress is recorded before the end.
     await stage.reaches(deliveryId, { state: 'completed', attempts: 1 })
     await eventually(() => expect(isRunning(posthorn.pid)).to.equal(false))
