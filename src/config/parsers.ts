@@ -33,7 +33,8 @@ export function optionalPort(text: string): number | null {
 
 /** Without the port it would be Temporal's own, at which another server may answer. */
 export function hostAndPort(text: string): string {
-  if (!/^(\[[\da-f:.]+\]|[^\s:/@[\]]+):\d{1,5}$/i.test(text)) throw new Error('must be host:port')
+  const port = Number(/^(?:\[[\da-f:.]+\]|[^\s:/@[\]]+):(\d{1,5})$/i.exec(text)?.[1])
+  if (!(port >= 1 && port <= 65_535)) throw new Error('must be host:port')
   return text
 }
 

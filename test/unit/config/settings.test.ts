@@ -43,7 +43,7 @@ describe('the notification settings', () => {
     [
       'temporalAddress',
       'must be host:port',
-      ['temporal', '127.0.0.1', '::1', 'https://temporal:7233', 'a:b'],
+      ['temporal', '127.0.0.1', '::1', 'https://temporal:7233', 'a:b', 'a:0', 'a:65536'],
     ],
     [
       'publicUrl',
