@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { Middleware } from 'koa'
 import type { DataSource } from 'typeorm'
@@ -166,7 +165,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     following.start()
   } else temporal.start(null)
   const urls = { url: listening?.url ?? null, metricsUrl }
-  logger.info({ event: 'service.started', processId: randomUUID(), roles, ...urls })
+  logger.info({ event: 'service.started', roles, ...urls })
   return { ...urls, temporal }
 }
 
