@@ -20,6 +20,8 @@ export type Check = {
   failure: ProblemCode
   /** The variables that it needs and that are not valid. */
   badVariables: readonly string[]
+  /** Where it may take longer than others. */
+  timeoutMs?: number
   run(): Promise<Finding[]>
 }
 
@@ -31,15 +33,17 @@ export function defineCheck<Name extends keyof Config = never>(
     settings: readonly Name[]
     needs?: readonly string[]
     failure: ProblemCode
+    timeoutMs?: number
     run: (config: Pick<Config, Name>) => Promise<Finding[]>
   },
 ): Check {
-  const { name, settings, needs = [], failure, run } = definition
+  const { name, settings, needs = [], failure, timeoutMs, run } = definition
   const bad = settings.filter((setting) => config[setting] === undefined)
   return {
     name,
     needs,
     failure,
+    ...(timeoutMs !== undefined && { timeoutMs }),
     badVariables: bad.map((setting) => SETTINGS[setting].variable),
     // Complete where it runs: a check with a bad variable is skipped.
     run: () => run(config as Pick<Config, Name>),
@@ -109,7 +113,7 @@ export function renderText({ findings }: Diagnosis): string {
 }
 
 /** The time for one check, in which it is not waiting for another. */
-export const CHECK_TIMEOUT_MS = 5_000
+const CHECK_TIMEOUT_MS = 5_000
 
 /** What needs this check reads the database. */
 const DATABASE_CHECK = 'database.connection'
@@ -119,7 +123,7 @@ const DATABASE_CHECKS_AT_ONCE = 4
 /**
  * Runs all checks at the same time, but for {@link DATABASE_CHECKS_AT_ONCE} of those that read the database, each as soon
  * as those that it needs have ended, and returns what they found, by area and in the order of `checks`. Never rejects: a
- * check that throws or takes longer than `timeoutMs` is a problem of its own, and those that need it are skipped.
+ * check that throws or takes longer than its own `timeoutMs`, or else this one, is a problem of its own, and those that need it are skipped.
  */
 export async function runChecks(
   checks: readonly Check[],
@@ -150,7 +154,11 @@ async function runAfterNeeded(
     if (findings.some(({ level }) => level === 'error' || level === 'skipped'))
       return [skipped(name, `it needs ${needed}`)]
   }
-  const limits = { what: 'the check', timeoutMs, signal: new AbortController().signal }
+  const limits = {
+    what: 'the check',
+    timeoutMs: check.timeoutMs ?? timeoutMs,
+    signal: new AbortController().signal,
+  }
   const run = () => withTimeLimit(check.run(), limits, () => Promise.resolve())
   try {
     return await (needs.includes(DATABASE_CHECK) ? inDatabase(run) : run())

@@ -5,21 +5,16 @@ import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { assertGuardWorks } from '../../outbound/pinned-connector.ts'
 import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
 import { describeError } from '../../process/visible-text.ts'
-import {
-  defineCheck,
-  type Check,
-  ok,
-  problem,
-  type Finding,
-  CHECK_TIMEOUT_MS,
-  type DatabaseAccess,
-} from './check.ts'
+import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { hasSharedSessions } from '../../db/queries/server-state.ts'
 import { findOutbox, readFigures } from '../../relay/outbox.ts'
 
+/** A healthy mail server may hold its greeting for seconds, against senders of spam. */
+const MAIL_TIMEOUT_MS = 15_000
+
 /** Ends before the check does, so that the reason is shown. */
-const STEP_TIMEOUT_MS = CHECK_TIMEOUT_MS - 1_000
+const MAIL_STEP_TIMEOUT_MS = MAIL_TIMEOUT_MS - 1_000
 
 const MAIL_PROBLEMS: Readonly<Record<MailServerProblem['failed'], ProblemCode>> = {
   connection: 'mail.unreachable',
@@ -58,6 +53,7 @@ export function networkChecks(config: Partial<Config>): Check[] {
       name: 'mail.server',
       settings: MAILER_SETTINGS,
       failure: 'mail.unreachable',
+      timeoutMs: MAIL_TIMEOUT_MS,
       run: checkMail,
     }),
     defineCheck(config, {
@@ -100,7 +96,7 @@ async function checkMail(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>)
   const { smtpHost, smtpPort, smtpUser } = config
   if (smtpHost === '') return [problem('mail.not_configured', 'SMTP_HOST is not set')]
   const address = `${smtpHost}:${smtpPort}`
-  const failure = await checkMailServer(mailerOptions(config, STEP_TIMEOUT_MS))
+  const failure = await checkMailServer(mailerOptions(config, MAIL_STEP_TIMEOUT_MS))
   if (failure !== null) return [problem(MAIL_PROBLEMS[failure.failed], `${failure.error} (${address})`)]
   const signedIn = smtpUser === '' ? 'without signing in' : 'and signs Posthorn in'
   return [ok('mail.server', `the mail server answers at ${address} ${signedIn}`)]

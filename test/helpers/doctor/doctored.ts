@@ -69,6 +69,14 @@ export function createRefusingPooler(): Promise<Host> {
   return createHost((socket) => socket.once('data', () => socket.end(Buffer.concat([head, body]))))
 }
 
+/** A mail server that greets after a time, and takes every command. */
+export function createSlowMailServer(greetsAfterMs: number): Promise<Host> {
+  return createHost((socket) => {
+    setTimeout(() => socket.write('220 mail.example ESMTP\r\n'), greetsAfterMs)
+    socket.on('data', () => socket.write('250 OK\r\n'))
+  })
+}
+
 async function createHost(greet: (socket: Socket) => void): Promise<Host> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createSecretBox } from '../../../src/secret-box.ts'
 import { TEST_VAPID_PRIVATE_KEY } from '../../helpers/database/factories.ts'
 import { useSealedSecrets } from '../../helpers/database/use-sealed-secrets.ts'
-import { examine, settingsOf } from '../../helpers/doctor/doctored.ts'
+import { createSlowMailServer, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { createMailServer, type MailServer } from '../../helpers/notifications/mail-server.ts'
 
 const OTHER_KEY = 'cd'.repeat(32)
@@ -138,6 +138,12 @@ describe('posthorn doctor examines keys, policy, mail and push', () => {
       const { problems, find } = await examineWith({ SMTP_HOST: 'mail.invalid', SMTP_TLS: 'none' })
       expect(problems).to.deep.equal(['error mail.unreachable', 'warning mail.in_clear'])
       expect(find('mail.in_clear').seen).to.include('mail.invalid')
+    })
+
+    it('waits for a server that holds its greeting', async () => {
+      const slow = await createSlowMailServer(6_000)
+      const { problems } = await smtp({ SMTP_PORT: String(slow.port) }).finally(() => slow.close())
+      expect(problems).to.deep.equal([])
     })
 
     it('names a server that refuses connections', async () => {
