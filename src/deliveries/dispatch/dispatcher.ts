@@ -220,8 +220,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       // Rows are left at once to processes that know the endpoints, and make attempts.
       if (!makesAttempts || isStopping) return { ...NONE, sweepAfterMs: 0 }
       if (isInline()) return { ...reservations.forCommit(audiences, count), sweepAfterMs: 0 }
-      // A held row that finds no room costs a write that gives it back.
-      return { ...NONE, sweepAfterMs: count <= starts.room() ? START_HOLD_MS : 0 }
+      // In `workflow` a held row that finds no room costs a write that gives it back; in `overflow` it is claimed.
+      const isHeld = mode === 'overflow' || count <= starts.room()
+      return { ...NONE, sweepAfterMs: isHeld ? START_HOLD_MS : 0 }
     },
     start(deliveries) {
       const held: HeldDelivery[] = []

@@ -69,7 +69,7 @@ export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttempt
 
 /** Starts the workflows of deliveries. What finds no room, or no time, it drops: its row is taken up again. */
 export type WorkflowStarts = {
-  /** Queues the start where the endpoint has a slot soon; where it is slow, only for a free slot. */
+  /** Queues the start; an attempt at a slow endpoint only where it has a free slot. */
   add(delivery: HeldDelivery): void
   /** Starts the workflow with the retry of an inline attempt, in a moment. */
   addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
@@ -190,10 +190,11 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const isSlow = (webhookId: string): boolean => endpoints.health(webhookId) === 'slow'
   const isOver = ({ heldUntilMs }: HeldDelivery): boolean => timers.nowMs() >= heldUntilMs
 
-  /** Any process may take the row up at once. */
+  /** Any process may take the row up at once; not one of many that wait for an endpoint that hangs: it is not worth a write. */
   function drop(delivery: HeldDelivery): void {
     metrics.startEnded('released')
-    if (!isOver(delivery)) dependencies.givenBack.add(delivery)
+    const isWanted = isPaused() || !endpoints.isStuck(delivery.webhookId)
+    if (isWanted && !isOver(delivery)) dependencies.givenBack.add(delivery)
   }
 
   async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
@@ -220,7 +221,9 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   return {
     add(delivery) {
       const { webhookId } = delivery
-      const hasRoom = Math.min(isSlow(webhookId) ? slowRoom() : room(), roomOf(webhookId)) > 0
+      const hasRoom = isSlow(webhookId)
+        ? Math.min(slowRoom(), roomOf(webhookId)) > 0
+        : room() > 0 && queue.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
       if (!hasRoom) drop(delivery)
       else if (isSlow(webhookId)) {
         inTemporal.add(delivery, true)

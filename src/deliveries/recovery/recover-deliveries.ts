@@ -115,7 +115,10 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     })
     const settled = done.map(({ row }) => ({ ...row, inMs: null, pausedSince: null }))
     await rows.sweepLater([...settled, ...left.map(sweepSoon)])
-    return { count: taken.length, isMoreWaiting: done.length === SIGNAL_LIMIT }
+    return {
+      count: taken.length,
+      isMoreWaiting: taken.length === SIGNAL_LIMIT && 2 * done.length > taken.length,
+    }
   }
 
   function logRefused({ deliveryId }: { deliveryId: string }, error: unknown): void {
