@@ -99,7 +99,7 @@ describe('first attempts by workflows, simulated', () => {
     })
     world.state.isTemporalSlow = true
     const process = world.start()
-    for (let event = 0; event < 100; event++) process.publish(['new'])
+    for (let event = 0; event < 100; event++) void process.publish(['new'])
     await world.time.run(10_000)
     const waits = [...world.rows.table.values()].map((row) => (row.beganAtMs ?? Infinity) - row.createdAtMs)
     expect(waits.sort((one, other) => one - other)[50]).to.be.below(1_000)
