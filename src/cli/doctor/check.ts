@@ -123,7 +123,8 @@ const DATABASE_CHECKS_AT_ONCE = 4
 /**
  * Runs all checks at the same time, but for {@link DATABASE_CHECKS_AT_ONCE} of those that read the database, each as soon
  * as those that it needs have ended, and returns what they found, by area and in the order of `checks`. Never rejects: a
- * check that throws or takes longer than its own `timeoutMs`, or else this one, is a problem of its own, and those that need it are skipped.
+ * check that throws or takes longer than its own `timeoutMs`, or else this one, is a problem of its own, and those that
+ * need it are skipped.
  */
 export async function runChecks(
   checks: readonly Check[],

@@ -190,7 +190,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   const isSlow = (webhookId: string): boolean => endpoints.health(webhookId) === 'slow'
   const isOver = ({ heldUntilMs }: HeldDelivery): boolean => timers.nowMs() >= heldUntilMs
 
-  /** Any process may take the row up at once; not one of many that wait for an endpoint that hangs: it is not worth a write. */
+  /** Any process may take the row up at once. One of many for an endpoint that hangs is not worth the write. */
   function drop(delivery: HeldDelivery): void {
     metrics.startEnded('released')
     const isWanted = isPaused() || !endpoints.isStuck(delivery.webhookId)
