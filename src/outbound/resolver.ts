@@ -23,6 +23,10 @@ type Options = {
 const QUERY_TIMEOUT_MS = 1000
 const QUERY_TRIES = 2
 const LOOKUP_TIMEOUT_MS = 3000
+/** Once one family has answered, the other gets this long: some name servers never answer a query for AAAA. */
+const OTHER_FAMILY_MS = 250
+/** Addresses of one family that are used: a connection tries one after the other, and an answer may have thousands. */
+const MAX_ADDRESSES = 8
 
 const LOOPBACK_ADDRESSES: readonly ResolvedAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -32,7 +36,8 @@ const LOOPBACK_ADDRESSES: readonly ResolvedAddress[] = [
 /**
  * Builds a resolver on c-ares instead of `dns.lookup`: the latter waits in a pool of four threads, so a few names
  * whose server never answers would delay every other name. `/etc/hosts` and search domains are not read.
- * A name with even one blocked address is refused as a whole: an honest public name has none.
+ * A name with even one blocked address is refused as a whole: an honest public name has none. Only addresses that are
+ * checked here are used.
  */
 export function createResolver(options: Options): Resolver {
   const lookupTimeoutMs = options.lookupTimeoutMs ?? LOOKUP_TIMEOUT_MS
@@ -58,9 +63,19 @@ export function createResolver(options: Options): Resolver {
     // One channel per resolution (about 15 µs) shares no socket, no server ranking and no cancellation with others.
     const channel = new dns.Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES })
     if (options.servers !== undefined) channel.setServers(options.servers)
-    const timer = setTimeout(() => channel.cancel(), lookupTimeoutMs)
+    const cancelAfter = (ms: number) => setTimeout(() => channel.cancel(), ms)
+    let timer = cancelAfter(lookupTimeoutMs)
+    const hurry = (answer: string[]): string[] => {
+      clearTimeout(timer)
+      timer = cancelAfter(OTHER_FAMILY_MS)
+      return answer
+    }
     try {
-      const [ipv4, ipv6] = await Promise.allSettled([channel.resolve4(hostname), channel.resolve6(hostname)])
+      const queries = [
+        channel.resolve4(hostname).then(hurry),
+        channel.resolve6(hostname).then(hurry),
+      ] as const
+      const [ipv4, ipv6] = await Promise.allSettled(queries)
       const addresses = [...answersOf(ipv4, 4), ...answersOf(ipv6, 6)]
       if (addresses.length === 0) throw lookupFailure([ipv4, ipv6])
       return addresses
@@ -80,7 +95,8 @@ function resolveLocalhost(guard: AddressGuard): ResolvedAddress[] {
 }
 
 function answersOf(result: PromiseSettledResult<string[]>, family: 4 | 6): ResolvedAddress[] {
-  return result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : []
+  if (result.status === 'rejected') return []
+  return result.value.slice(0, MAX_ADDRESSES).map((address) => ({ address, family }))
 }
 
 function lookupFailure(results: readonly PromiseSettledResult<string[]>[]): OutboundError {

@@ -41,6 +41,10 @@ describe('resolving and connecting', () => {
       'nat64-public.eu': { a: ['8.8.8.8'], aaaa: ['64:ff9b::808:808'] },
       'six-to-four.eu': { aaaa: ['2002:7f00:1::1'] },
       'no-six.eu': { a: ['8.8.8.8'], aaaa: 'silent' },
+      'many.eu': {
+        a: Array.from({ length: 20 }, (_, index) => `8.8.8.${index}`),
+        aaaa: Array.from({ length: 20 }, (_, index) => `2606:4700::${index}`),
+      },
     }
     dns = await startDnsServer(zone)
     receiver = await startReceiver(answer('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
@@ -112,8 +116,15 @@ describe('resolving and connecting', () => {
     })
 
     it('returns the addresses of one family when the server does not answer for the other', async () => {
-      const addresses = await resolverFor([], 1_000).resolve('no-six.eu')
+      const startedAtMs = performance.now()
+      const addresses = await resolverFor([], 60_000).resolve('no-six.eu')
       expect(addresses).to.deep.equal([{ address: '8.8.8.8', family: 4 }])
+      // Before the query is sent again and again.
+      expect(performance.now() - startedAtMs).to.be.below(1_000)
+    })
+
+    it('returns a few addresses of each family, however many there are', async () => {
+      expect(await resolverFor([]).resolve('many.eu')).to.have.length(16)
     })
 
     it('queries once for a burst to one name, and again for the next burst', async () => {
