@@ -121,13 +121,15 @@ type BodyCapture = {
   isTruncated(): boolean
 }
 
-/** Bytes that are kept of the body of an answer. */
+/** Bytes that are kept of the body of an answer. What is no UTF-8, or is replaced, takes three times as many as text. */
 export const MAX_RESPONSE_BYTES = 32 * 1024
 
 // As many bytes as undici accepts (http-client.ts), so that a row of the attempt table has a bounded size.
 const MAX_HEADERS_BYTES = 16 * 1024
 /** Stands for a value that had no room left. */
 const TOO_LONG = '[not kept: too long]'
+/** Of one header in JSON: quotation marks, colon and comma. */
+const JSON_BYTES = 6
 /** Every control but tab and line ends, and what changes the direction of text: embeddings, overrides, isolates. */
 const UNSAFE = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/gu
 const decoder = new TextDecoder('utf-8')
@@ -187,11 +189,12 @@ function captureHeaders(
     const name = storable(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
     const value = STORED_HEADERS.has(name) ? storable(joined) : REDACTED
-    const sizeBytes = Buffer.byteLength(name) + Buffer.byteLength(value)
-    const fits = sizeBytes <= roomBytes
+    const sizeOf = (text: string): number => Buffer.byteLength(name) + Buffer.byteLength(text) + JSON_BYTES
     // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.
-    captured.push([name, fits ? value : TOO_LONG])
-    if (fits) roomBytes -= sizeBytes
+    const kept = [value, TOO_LONG].find((text) => sizeOf(text) <= roomBytes)
+    if (kept === undefined) continue
+    captured.push([name, kept])
+    roomBytes -= sizeOf(kept)
   }
   // fromEntries defines own properties, so a header called __proto__ is just a header.
   return Object.fromEntries(captured)

@@ -79,7 +79,7 @@ export async function findDelivery(
 /** The record of an attempt as the API shows it. `responseHeaders` is null where no answer came. */
 export type AttemptRow = Omit<Attempt, 'deliveryId' | 'webhookId'>
 
-/** Attempts shown of one delivery, for each may have 48 KiB, and each retry on request makes another. */
+/** Attempts shown of one delivery, for each may have 112 KiB, and each retry on request makes another. */
 const SHOWN_ATTEMPTS = 100
 
 /** A delivery's attempts up to number `last`, in the order they were made: the latest {@link SHOWN_ATTEMPTS}. */

@@ -110,6 +110,13 @@ describe('the stored part of an answer', () => {
     expect(names).to.deep.equal([...STORED_HEADERS])
   })
 
+  it('has 16 KiB of headers in JSON at most, however many there are', async () => {
+    const names = Array.from({ length: 3_000 }, (_, index) => index.toString(36))
+    const { headers } = await capture(`${HEAD}${names.map((name) => `${name}:\r\n`).join('')}\r\n`)
+    const size = JSON.stringify(headers).length
+    expect(size).to.be.within(16_000, 16 * 1024 + 2)
+  })
+
   it('survives headers named like parts of an object', async () => {
     const { headers } = await capture(`${HEAD}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`)
     expect(Object.entries(headers))
