@@ -144,8 +144,11 @@ export function createRunningClock(nowMs: () => number = () => performance.now()
 
 /** Detects pauses of this process: stopped with its machine, swapped out, or starved of processor time. */
 export type PauseWatch = {
-  /** True when a pause has ended since `sinceMs` on `performance.now()`, or just now. */
-  pausedSince(sinceMs: number): boolean
+  /**
+   * True when a pause of `minMs` or more, MIN_PAUSE_MS unless given, has ended since `sinceMs` on `performance.now()`,
+   * or just now.
+   */
+  pausedSince(sinceMs: number, minMs?: number): boolean
   stop(): void
 }
 
@@ -153,22 +156,25 @@ const PAUSE_TICK_MS = 500
 
 /** A shorter delay between two ticks is that of a busy event loop. */
 const MIN_PAUSE_MS = 2_000
+/** Pauses that are remembered. */
+const MAX_PAUSES = 20
 
 export function createPauseWatch(nowMs: () => number = () => performance.now()): PauseWatch {
   let tickedAtMs = nowMs()
-  let pauseEndedAtMs = -Infinity
+  let pauses: { ms: number; endedAtMs: number }[] = []
 
   function tick(): void {
     const now = nowMs()
-    if (now - tickedAtMs > PAUSE_TICK_MS + MIN_PAUSE_MS) pauseEndedAtMs = now
+    const ms = now - tickedAtMs - PAUSE_TICK_MS
+    if (ms > PAUSE_TICK_MS) pauses = [{ ms, endedAtMs: now }, ...pauses].slice(0, MAX_PAUSES)
     tickedAtMs = now
   }
 
   const ticking = setInterval(tick, PAUSE_TICK_MS).unref()
   return {
-    pausedSince(sinceMs) {
+    pausedSince(sinceMs, minMs = MIN_PAUSE_MS) {
       tick()
-      return pauseEndedAtMs >= sinceMs
+      return pauses.some(({ ms, endedAtMs }) => ms > minMs && endedAtMs >= sinceMs)
     },
     stop: () => clearInterval(ticking),
   }

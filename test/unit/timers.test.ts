@@ -25,6 +25,8 @@ describe('the pause watch', () => {
     nowMs = 25_100
     expect(pauses.pausedSince(24_999)).to.equal(true)
     expect(pauses.pausedSince(25_050)).to.equal(false)
+    nowMs = 26_800
+    expect([pauses.pausedSince(26_000), pauses.pausedSince(26_000, 1_000)]).to.deep.equal([false, true])
     pauses.stop()
   })
 })

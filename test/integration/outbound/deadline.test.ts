@@ -8,6 +8,7 @@ import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
 import { blockProcess } from '../../helpers/block-process.ts'
 import {
+  answer,
   createCertificate,
   createTestClient,
   drip,
@@ -156,6 +157,23 @@ describe('the deadline of a POST', () => {
         await receiver.terminate()
       }
     })
+
+  it('does not blame an endpoint whose connection was open, unseen, when its try ended in a pause', async () => {
+    const receiver = await startReceiver(answer(OK))
+    const client = createTestClient({ allowedCidrs: ['127.0.0.0/8', '::1/128'] })
+    // Longer than the try of one of several addresses; nothing listens on the other one.
+    const blockAfter = (ticks: number): void => {
+      if (ticks > 0) process.nextTick(blockAfter, ticks - 1)
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_700)
+    }
+    const onPhase = (phase: string): void => {
+      if (phase === 'dns') blockAfter(10)
+    }
+    const url = `http://localhost:${receiver.port}/`
+    const { succeeded, isInconclusive } = await client.post({ url, headers: {}, body: BODY, onPhase })
+    await receiver.stop()
+    expect(succeeded || isInconclusive).to.equal(true)
+  })
 
   it('holds against a TLS handshake that drips', async () => {
     const certificate = await createCertificate()
