@@ -99,25 +99,27 @@ function openingOf(notice: Notice): string {
     case 1:
       return `Deliveries to ${whose} ${notice.isFailing ? 'keep failing' : 'kept failing, and no longer do'}.`
     case 2:
-      return `At least one event for ${whose} could not be delivered and is marked permanently failed.`
+      return (
+        `At least one event for ${whose} could not be delivered and ` +
+        (notice.failed === 0
+          ? 'was marked permanently failed; none is any more.'
+          : 'is marked permanently failed.')
+      )
   }
 }
 
 function adviceFor({ kind, isFailing, waiting, failed }: Notice, brandName: string): string {
-  const isNoneRetried = waiting === 0 && failed > 0
-  switch (isNoneRetried ? 2 : kind) {
-    case 1:
-      return (
-        `${brandName} goes on retrying on its schedule. ` +
-        `${isFailing ? 'Please check the endpoint: once it confirms deliveries again, those' : 'Those'} ` +
-        'that are waiting go out by themselves.'
-      )
-    case 2:
-      return (
-        'What has permanently failed is not attempted again automatically. Please fix the endpoint, ' +
-        'then retry the failed deliveries in the developer area.'
-      )
-  }
+  const isRetryNeeded = failed > 0 && (kind === 2 || waiting === 0)
+  if (isRetryNeeded)
+    return (
+      'What has permanently failed is not attempted again automatically. Please fix the endpoint, ' +
+      'then retry the failed deliveries in the developer area.'
+    )
+  return (
+    `${brandName} goes on retrying on its schedule. ` +
+    `${isFailing ? 'Please check the endpoint: once it confirms deliveries again, those' : 'Those'} ` +
+    'that are waiting go out by themselves.'
+  )
 }
 
 function formatCounts({ waiting, failed }: Notice): string {
@@ -203,7 +205,10 @@ export type Notice = {
   /** What its users call the webhook; '' where they gave it no name. */
   webhookDescription: string
   failingSince: Date
-  /** False where no attempt has failed since the last success, or nothing waits or has failed: the message is late. */
+  /**
+   * Of notification 1: false where no attempt has failed since the last success, or nothing waits or has failed: the
+   * message is late. Notification 2 is about one event, and says nothing of others.
+   */
   isFailing: boolean
   /** Numbers of deliveries that wait for a retry, and that have permanently failed. */
   waiting: number

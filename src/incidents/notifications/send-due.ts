@@ -191,7 +191,7 @@ async function findNotice(
     url: webhook.url,
     webhookDescription: webhook.description,
     failingSince: kind === 1 && streak !== null ? new Date(streak.sinceMs) : openedAt,
-    isFailing: streak !== null || (await wasFailing()),
+    isFailing: kind === 1 && (streak !== null || (await wasFailing())),
     waiting,
     failed,
     lastError: lastFailure.error,

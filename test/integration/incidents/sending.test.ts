@@ -274,7 +274,7 @@ describe('sending what is due', () => {
       url: 'https://receiver.example.com/hook',
       webhookDescription: '',
       failingSince: opened!.at,
-      isFailing: true,
+      isFailing: false,
       waiting: 0,
       failed: 1,
       lastError: 'The endpoint answered 503.',
@@ -283,6 +283,7 @@ describe('sending what is due', () => {
 
   it('says of an endpoint that has recovered meanwhile, and of no other, that it no longer fails', async () => {
     await sending.addressed({ email: ORGANISATION })
+    await sending.run('UPDATE notification SET kind = 1 WHERE incident_id = $1', sending.incident.incidentId)
     sending.answer = () => REFUSED
     await sending.send()
     await sending.run('UPDATE incident SET resumed_at = now() WHERE id = $1', sending.incident.incidentId)

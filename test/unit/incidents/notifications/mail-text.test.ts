@@ -105,6 +105,12 @@ describe('composeMail', () => {
     expect(text).to.include('then retry the failed deliveries').and.not.include('goes on retrying')
   })
 
+  it('does not say that an event is permanently failed where a retry or a discard ended that before it was sent', () => {
+    const { text } = compose({ kind: 2, waiting: 3, failed: 0 })
+    expect(text).to.include('and was marked permanently failed; none is any more.\n')
+    expect(text).to.include('goes on retrying').and.not.include('then retry the failed deliveries')
+  })
+
   it('describes an undeliverable event, and what to do', () => {
     const { subject, text } = compose({ kind: 2, waiting: 0, failed: 1 })
     expect(subject).to.equal(
