@@ -46,9 +46,11 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     metrics.sweepTook('delivery', taken.length)
     const options = { concurrency: MAX_CONCURRENT_RECOVERIES, onFailed: logRefused }
     const read = await callForEach(taken, readProgress, options)
-    // Nothing overtakes a workflow that is paused.
-    const notPaused = read.done.flatMap(({ row, result }) => (result.state === 'paused' ? [] : [row]))
-    const attempted = await dispatcher.attemptOverdue(notPaused)
+    // Nothing overtakes a workflow that is paused, or that does not know yet of a retry: it would go on waiting.
+    const mayOvertake = read.done.filter(
+      ({ row, result }) => result.state !== 'paused' && !(result.state === 'alive' && row.retryRequested),
+    )
+    const attempted = await dispatcher.attemptOverdue(mayOvertake.map(({ row }) => row))
     const toRecover = read.done.filter(({ row }) => !attempted.has(row.deliveryId))
     const { done, left } = await callForEach(toRecover, ({ row, result }) => recoverOne(row, result), {
       ...options,

@@ -127,7 +127,7 @@ export const DeliverySchema = Type.Object(
     nextAttemptAt: orNull(timestamp('2026-05-04T09:02:13.512Z')),
     pausedSince: orNull(timestamp('2026-05-04T09:02:12.900Z'), {
       description:
-        'Since when an operator has paused its workflow in Temporal, seen at most 15 s after the attempt was due; null otherwise. No attempt is made until it is unpaused',
+        'Since when an operator has paused its workflow in Temporal, seen at most 15 s after the attempt was due, or a minute where the last one timed out; null otherwise. No attempt is made until it is unpaused',
       examples: [null],
     }),
     createdAt: timestamp('2026-05-04T09:02:11.204Z'),

@@ -74,6 +74,18 @@ describe('overdue attempts of deliveries that lost their workflow', () => {
     expect(endpoint.receiver.posts).to.deep.equal([])
   })
 
+  it('are left to a workflow that runs and does not know yet that a retry was requested', async () => {
+    const endpoint = await suite.endpoint()
+    const [deliveryId] = await overdue(endpoint, 1)
+    suite.temporal.running.add(deliveryId!)
+    await suite.database.dataSource.query('UPDATE delivery SET retry_requested = true WHERE id = $1', [
+      deliveryId,
+    ])
+    await suite.process({ mode: 'direct' }).sweep.runOnce()
+    expect(suite.temporal.woken).to.deep.equal([deliveryId])
+    expect(await suite.row(deliveryId!)).to.include({ state: 'waiting', attempts: 4 })
+  })
+
   it('do not hold up the pass where the endpoint hangs, and leave the rest of its backlog to workflows', async () => {
     const answers = createDeferredAnswers()
     const endpoint = await suite.endpoint(answers.answer)
