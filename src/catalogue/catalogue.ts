@@ -74,7 +74,7 @@ export class CatalogueError extends Error {
 
 /** The schema and the example of a key whose payload is not described. */
 const ANY_OBJECT = { type: 'object' }
-export const UNSHAPED_EXAMPLE = { id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c' }
+const UNSHAPED_EXAMPLE = { id: '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c' }
 
 /** An entry whose example is checked in a thread. */
 export type CostlyExample = { readonly pointer: string; readonly schema: object; readonly example: object }
@@ -85,13 +85,6 @@ type Compilation = {
   problems: readonly string[]
   /** Whose problems are still to be found. */
   costlyExamples: readonly CostlyExample[]
-}
-
-/** Compiles every schema of a valid document, once. Throws CatalogueError naming every problem. */
-export function createCatalogue({ eventKeys }: CatalogueDocument): Catalogue {
-  const { catalogue, problems } = compileCatalogue(eventKeys)
-  if (catalogue === null) throw new CatalogueError(problems)
-  return catalogue
 }
 
 /**

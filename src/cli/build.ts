@@ -7,7 +7,7 @@ import { bundlePages } from '../http/pages/bundle-pages.ts'
 import { UNBUNDLED } from '../http/pages/web-pages.ts'
 
 /**
- * `npm run build`: compiles to dist/, copies the statements next to it and bundles the pages and the workflows once, so
+ * `npm run build`: compiles to dist/, copies what is read as it is, and bundles the pages and the workflows once, so
  * that no process needs a bundler. With a folder as its argument it builds there, as the tests have it, and leaves the
  * types to `npm run check`. Two builds of the same sources are equal, wherever they are made.
  */
@@ -32,11 +32,11 @@ for (const [name, content] of bundlePages(pages, { withSourceMaps: false })) {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, content)
 }
-// Statements are read as they are.
-for (const folder of ['src/deliveries/protocol', 'src/relay'])
+// Statements and the built-in catalogue are read as they are.
+for (const folder of ['src/catalogue', 'src/deliveries/protocol', 'src/relay'])
   cpSync(`${root}${folder}`, `${dist}/${folder}`, {
     recursive: true,
-    filter: (source) => !source.endsWith('.ts'),
+    filter: (source) => !/\.(ts|mjs)$/.test(source),
   })
 const { code } = await bundleWorkflowCode({
   workflowsPath: `${root}workflows/index.ts`,
