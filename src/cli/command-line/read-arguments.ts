@@ -18,7 +18,7 @@ type Entry = Command | CommandGroup
 
 const OPTIONS = ['--help', '--version']
 
-/** Finds the command that was typed. Throws UsageError for one that does not exist, naming the nearest. */
+/** Finds the command that was typed. Throws UsageError for one that does not exist. */
 export function findCommand(commands: readonly Entry[], argv: readonly string[]): Wanted {
   const [first = '', ...rest] = argv
   if (first === '--version' || first === '-v') return { kind: 'version' }
@@ -59,60 +59,21 @@ function verbsOf({ name, commands }: CommandGroup): string[] {
   return commands.map((command) => command.name.slice(name.length + 1))
 }
 
-/** A word with more wrong letters than this share of it means something else. */
-const MAX_WRONG_SHARE = 0.4
-
-/** Returns the known word that `word` is most likely meant to be, or null where none is near. */
-export function findNearest(word: string, known: readonly string[]): string | null {
-  const typed = word.toLowerCase()
-  const [nearest] = known
-    .map((name) => ({ name, distance: isStart(typed, name) ? 1 : editDistance(typed, name) }))
-    .filter(({ name, distance }) => distance <= Math.max(typed.length, name.length) * MAX_WRONG_SHARE)
-    .sort((one, other) => one.distance - other.distance)
-  return nearest?.name ?? null
-}
-
-function isStart(typed: string, name: string): boolean {
-  return typed.length >= 3 && name.startsWith(typed)
-}
-
-/** Counts the letters to insert, delete, replace or swap with their neighbour (optimal string alignment). */
-function editDistance(one: string, other: string): number {
-  let beforeLast: number[] = []
-  let last = Array.from({ length: other.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= one.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= other.length; column++) {
-      const isSame = one[row - 1] === other[column - 1]
-      const isSwapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
-      current.push(
-        Math.min(
-          (last[column] ?? 0) + 1,
-          (current[column - 1] ?? 0) + 1,
-          (last[column - 1] ?? 0) + (isSame ? 0 : 1),
-          isSwapped ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
-        ),
-      )
-    }
-    ;[beforeLast, last] = [last, current]
-  }
-  return last[other.length] ?? 0
-}
-
 /** A longer word might be an API key, which has 32 characters at least. */
 const NAMEABLE = /^-{0,2}[A-Za-z][\w-]{0,23}$/
 
 /**
- * Describes a word that is not known as `what`, such as "a command", with the nearest one that is. `place` is said
- * instead of a word that might be a secret or could write to the terminal what it likes.
+ * Describes a word that is not known as `what`, such as "a command", with those that are and share its first three
+ * letters. `place` is said instead of a word that might be a secret or could write to the terminal what it likes.
  */
 function describeUnknown(
   word: string,
   { place, what, known }: { place: string; what: string; known: readonly string[] },
 ): string {
   if (!NAMEABLE.test(word)) return `${place} is not ${what}`
-  const nearest = findNearest(word, known)
-  return nearest === null ? `${word} is not ${what}` : `${word} is not ${what}; did you mean ${nearest}?`
+  const [, start] = /^-*([\w-]{3})/.exec(word.toLowerCase()) ?? []
+  const similar = known.filter((name) => start !== undefined && name.replace(/^-+/, '').startsWith(start))
+  return `${word} is not ${what}${similar.length === 0 ? '' : `; did you mean ${similar.join(' or ')}?`}`
 }
 
 /** Reads what follows a command, unparsed, and what is wrong with how it was given. No value is repeated there. */

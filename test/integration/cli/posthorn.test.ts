@@ -88,7 +88,7 @@ describe('posthorn', () => {
     ['migarte', 'migarte is not a command; did you mean migrate?'],
     ['explode', 'explode is not a command\n'],
     ['--versoin', '--versoin is not an option; did you mean --version?'],
-    ['help seeed', 'seeed is not a command; did you mean seed?'],
+    ['help API-keys', 'API-keys is not a command; did you mean api or api-key?'],
     ['serve --port=1', '--port is not an option of it\n'],
     ['seed', 'FILE is missing'],
     ['seed one two', 'word 2 after "seed" is one too many'],

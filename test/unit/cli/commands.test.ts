@@ -1,10 +1,8 @@
 import { expect } from 'chai'
 import type { Command } from '../../../src/cli/command-line/command.ts'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
-import { findCommand, findNearest } from '../../../src/cli/command-line/read-arguments.ts'
+import { findCommand } from '../../../src/cli/command-line/read-arguments.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
-
-const KNOWN = ['--organisation', '--member', '--name', '--json', '--forward-to', '--help']
 
 describe('the commands of posthorn', () => {
   for (const command of COMMANDS.flatMap((entry): Command[] =>
@@ -41,21 +39,6 @@ describe('the commands of posthorn', () => {
   for (const line of ['api-key revoke --organisation --help', 'help api-key revoke'])
     it(`show the help of api-key revoke as "posthorn ${line}"`, () => {
       expect(helpOf(line)).to.match(/^Usage: posthorn api-key revoke --organisation ORG \[--id ID\]/)
-    })
-})
-
-describe('the nearest known word', () => {
-  for (const [word, nearest] of [
-    ['--organization', '--organisation'],
-    ['--jsno', '--json'],
-    ['-json', '--json'],
-    ['--forward', '--forward-to'],
-    ['--NAME', '--name'],
-    ['--colour', null],
-    ['-x', null],
-  ] as const)
-    it(`is ${nearest ?? 'none'} for ${word}`, () => {
-      expect(findNearest(word, KNOWN)).to.equal(nearest)
     })
 })
 
