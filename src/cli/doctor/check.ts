@@ -34,7 +34,7 @@ export function defineCheck<Name extends keyof Config = never>(
     needs?: readonly string[]
     failure: ProblemCode
     timeoutMs?: number
-    run: (config: Pick<Config, Name>) => Promise<Finding[]>
+    run: (config: Pick<Config, Name>) => Finding[] | Promise<Finding[]>
   },
 ): Check {
   const { name, settings, needs = [], failure, timeoutMs, run } = definition
@@ -46,7 +46,7 @@ export function defineCheck<Name extends keyof Config = never>(
     ...(timeoutMs !== undefined && { timeoutMs }),
     badVariables: bad.map((setting) => SETTINGS[setting].variable),
     // Complete where it runs: a check with a bad variable is skipped.
-    run: () => run(config as Pick<Config, Name>),
+    run: async () => run(config as Pick<Config, Name>),
   }
 }
 
@@ -87,6 +87,12 @@ export function ok(check: string, seen: string): Finding {
 export function problem(code: ProblemCode, seen: string): Finding {
   const { level, cure } = PROBLEMS[code]
   return { code, level, seen: singleLine(seen, MAX_SEEN_LENGTH), cure }
+}
+
+/** Returns the problems that there are, or `fine` where there is none. */
+export function problemsOr(fine: Finding, problems: readonly (Finding | false)[]): Finding[] {
+  const found = problems.filter((finding) => finding !== false)
+  return found.length > 0 ? found : [fine]
 }
 
 /** Creates the finding of a check that could not run. */

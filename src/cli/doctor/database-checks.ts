@@ -11,7 +11,8 @@ import {
 import { codeOf } from '../../db/connection/connection-errors.ts'
 import type { Pooler } from '../../db/connection/session-limits.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
+import { defineCheck, ok, problem, problemsOr } from './check.ts'
+import type { Check, DatabaseAccess, Finding } from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { measureOffset, readDatabaseMs } from '../../db/connection/database-clock.ts'
 import { countByKey } from '../../db/queries/webhooks.ts'
@@ -129,17 +130,11 @@ async function checkMigrations(db: DataSource): Promise<Finding[]> {
   const applied = await listAppliedMigrations(db)
   const pending = own.filter((name) => !applied.includes(name))
   const unknown = applied.filter((name) => !own.includes(name))
-  return [
-    ...(pending.length === 0
-      ? []
-      : [problem('database.migrations_pending', `not applied: ${pending.join(', ')}`)]),
-    ...(unknown.length === 0
-      ? []
-      : [problem('database.migrations_unknown', `unknown to this release: ${unknown.join(', ')}`)]),
-    ...(pending.length + unknown.length === 0
-      ? [ok('database.migrations', `all ${own.length} migrations are applied`)]
-      : []),
-  ]
+  return problemsOr(ok('database.migrations', `all ${own.length} migrations are applied`), [
+    pending.length > 0 && problem('database.migrations_pending', `not applied: ${pending.join(', ')}`),
+    unknown.length > 0 &&
+      problem('database.migrations_unknown', `unknown to this release: ${unknown.join(', ')}`),
+  ])
 }
 
 /** The releases of PostgreSQL that the tests run on. */
@@ -167,22 +162,13 @@ export function durabilityFindings({
   fullPageWrites,
   synchronousCommit,
 }: Pick<ServerState, 'fsync' | 'fullPageWrites' | 'synchronousCommit'>): Finding[] {
-  const problems = [
-    ...(fsync === 'off' ? [problem('database.fsync_off', 'fsync is off')] : []),
-    ...(fullPageWrites === 'off'
-      ? [problem('database.full_page_writes_off', 'full_page_writes is off')]
-      : []),
-    ...(synchronousCommit === 'off'
-      ? [problem('database.synchronous_commit_off', 'synchronous_commit is off for this role')]
-      : []),
-  ]
-  if (problems.length > 0) return problems
-  return [
-    ok(
-      'database.durability',
-      `fsync and full_page_writes are on, synchronous_commit is ${synchronousCommit}`,
-    ),
-  ]
+  const seen = `fsync and full_page_writes are on, synchronous_commit is ${synchronousCommit}`
+  return problemsOr(ok('database.durability', seen), [
+    fsync === 'off' && problem('database.fsync_off', 'fsync is off'),
+    fullPageWrites === 'off' && problem('database.full_page_writes_off', 'full_page_writes is off'),
+    synchronousCommit === 'off' &&
+      problem('database.synchronous_commit_off', 'synchronous_commit is off for this role'),
+  ])
 }
 
 /** Checks that the key ring opens what is stored, and names the operator keys. */
@@ -202,7 +188,7 @@ export function keyChecks(config: Partial<Config>, access: DatabaseAccess): Chec
       run: ({ operatorKeys }) => {
         const names = operatorKeys.map(({ name, scopes }) => `${name} (${scopes.join(', ')})`)
         const seen = names.length === 0 ? 'none here: without any there is no operator API' : names.join('; ')
-        return Promise.resolve([ok('keys.operator', seen)])
+        return [ok('keys.operator', seen)]
       },
     }),
   ]
@@ -228,7 +214,7 @@ async function checkKeyRing(db: DataSource, ring: readonly EncryptionKey[]): Pro
       `${count} secret(s) are under key "${String(keyId)}", and not under "${box.newestKeyId}"`,
     ),
   )
-  if (problems.length + isRotating.length > 0) return [...problems, ...isRotating]
   const total = counts.reduce((sum, { count }) => sum + count, 0)
-  return [ok('keys.encryption', `${total} secret(s), all under the newest key "${box.newestKeyId}"`)]
+  const fine = ok('keys.encryption', `${total} secret(s), all under the newest key "${box.newestKeyId}"`)
+  return problemsOr(fine, [...problems, ...isRotating])
 }

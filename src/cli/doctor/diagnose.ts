@@ -61,10 +61,10 @@ export async function diagnose(env: Environment): Promise<Diagnosis> {
 }
 
 /** The settings that are valid, and a finding for each that is not. */
-export type ReadSettings = { config: Partial<Config>; findings: Finding[] }
+type ReadSettings = { config: Partial<Config>; findings: Finding[] }
 
 /** Reads every setting by itself, and the files that settings name, so that one bad variable hides no other. */
-export async function readSettings(env: Environment): Promise<ReadSettings> {
+async function readSettings(env: Environment): Promise<ReadSettings> {
   const config: Partial<Config> = {}
   const problems: string[] = []
   const collect = async (read: () => unknown, prefix = ''): Promise<void> => {

@@ -5,7 +5,8 @@ import { isLoopbackHost } from '../../outbound/host-names.ts'
 import { assertGuardWorks } from '../../outbound/pinned-connector.ts'
 import { MAILER_SETTINGS, mailerOptions, pushSubject } from '../../process/notifications.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding, type DatabaseAccess } from './check.ts'
+import { defineCheck, ok, problem, problemsOr } from './check.ts'
+import type { Check, DatabaseAccess, Finding } from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { hasSharedSessions } from '../../db/queries/server-state.ts'
 import { findOutbox, readFigures } from '../../relay/outbox.ts'
@@ -32,7 +33,7 @@ export function networkChecks(config: Partial<Config>): Check[] {
       name: 'http.proxy',
       settings: ['publicUrl', 'trustedProxies'],
       failure: 'settings.invalid',
-      run: (given) => Promise.resolve(checkProxy(given)),
+      run: checkProxy,
     }),
     defineCheck(config, {
       name: 'outbound.guard',
@@ -47,7 +48,7 @@ export function networkChecks(config: Partial<Config>): Check[] {
       name: 'outbound.policy',
       settings: ['allowHttp', 'allowedCidrs'],
       failure: 'settings.invalid',
-      run: (given) => Promise.resolve(checkPolicy(given)),
+      run: checkPolicy,
     }),
     defineCheck(config, {
       name: 'mail.server',
@@ -60,13 +61,13 @@ export function networkChecks(config: Partial<Config>): Check[] {
       name: 'mail.encryption',
       settings: ['smtpHost', 'smtpTls'],
       failure: 'settings.invalid',
-      run: (given) => Promise.resolve(checkEncryption(given)),
+      run: checkEncryption,
     }),
     defineCheck(config, {
       name: 'push.key',
       settings: ['vapidPrivateKey', 'publicUrl', 'smtpFrom'],
       failure: 'push.invalid',
-      run: (given) => Promise.resolve(checkPush(given)),
+      run: checkPush,
     }),
   ]
 }
@@ -81,15 +82,10 @@ function checkProxy({ publicUrl, trustedProxies }: Pick<Config, 'publicUrl' | 't
 /** Names what opens the policy. */
 function checkPolicy({ allowHttp, allowedCidrs }: Pick<Config, 'allowHttp' | 'allowedCidrs'>): Finding[] {
   const where = allowHttp === 'loopback' ? 'on this machine' : 'anywhere'
-  const opened = [
-    ...(allowHttp === false
-      ? []
-      : [problem('outbound.http_allowed', `receivers without TLS are allowed ${where}`)]),
-    ...(allowedCidrs.length === 0
-      ? []
-      : [problem('outbound.private_allowed', `allowed: ${allowedCidrs.join(', ')}`)]),
-  ]
-  return opened.length > 0 ? opened : [ok('outbound.policy', 'https only, and public addresses only')]
+  return problemsOr(ok('outbound.policy', 'https only, and public addresses only'), [
+    allowHttp !== false && problem('outbound.http_allowed', `receivers without TLS are allowed ${where}`),
+    allowedCidrs.length > 0 && problem('outbound.private_allowed', `allowed: ${allowedCidrs.join(', ')}`),
+  ])
 }
 
 async function checkMail(config: Pick<Config, (typeof MAILER_SETTINGS)[number]>): Promise<Finding[]> {
@@ -141,7 +137,7 @@ export function relayChecks(config: Partial<Config>, access: DatabaseAccess): Ch
       name: 'relay.key',
       settings: ['relayDatabaseUrl', 'relayOperatorKey', 'operatorKeys'],
       failure: 'settings.invalid',
-      run: (given) => Promise.resolve(checkKey(given)),
+      run: checkKey,
     }),
   ]
 }
@@ -161,11 +157,10 @@ async function checkOutbox(access: DatabaseAccess, databaseUrl: string): Promise
       return [problem('relay.pooler_used', 'transactions of one connection get different sessions')]
     const { waiting, late, parked, oldestAge } = await readFigures(db)
     const seen = `${waiting} row(s) wait, the oldest for ${Math.round(oldestAge)} s, ${late} for over a day`
-    const problems = [
-      ...(oldestAge > MAX_AGE_S ? [problem('relay.rows_waiting', seen)] : []),
-      ...(parked > 0 ? [problem('relay.rows_parked', `${parked} row(s) were refused`)] : []),
-    ]
-    return problems.length > 0 ? problems : [ok('relay.outbox', seen)]
+    return problemsOr(ok('relay.outbox', seen), [
+      oldestAge > MAX_AGE_S && problem('relay.rows_waiting', seen),
+      parked > 0 && problem('relay.rows_parked', `${parked} row(s) were refused`),
+    ])
   } catch (error) {
     return [problem('relay.unreachable', `${describeError(error)} (${host}${pathname})`)]
   }

@@ -4,7 +4,8 @@ import type { Config } from '../../config/load.ts'
 import { findSearchAttributeProblems, readNamespaceId, mayWrite } from '../../temporal/namespace.ts'
 import { readTaskQueues, type TaskQueueState } from '../../temporal/task-queue-state.ts'
 import { describeError } from '../../process/visible-text.ts'
-import { defineCheck, type Check, ok, problem, type Finding, type TemporalAccess } from './check.ts'
+import { defineCheck, ok, problem, problemsOr } from './check.ts'
+import type { Check, Finding, TemporalAccess } from './check.ts'
 import { CREDENTIAL_SETTINGS } from '../../process/service-settings.ts'
 
 export const CONNECTION_SETTINGS = ['temporalAddress', ...CREDENTIAL_SETTINGS] as const
@@ -83,17 +84,11 @@ async function checkNamespace(connection: Connection, { namespace }: Namespace):
 async function checkSearchAttributes(connection: Connection, { namespace }: Namespace): Promise<Finding[]> {
   try {
     const { missing, mistyped } = await findSearchAttributeProblems(connection, namespace)
-    const problems = [
-      ...(missing.length === 0
-        ? []
-        : [problem('temporal.search_attributes_missing', `missing: ${missing.join(', ')}`)]),
-      ...(mistyped.length === 0
-        ? []
-        : [problem('temporal.search_attributes_mistyped', `not of type Keyword: ${mistyped.join(', ')}`)]),
-    ]
-    return problems.length > 0
-      ? problems
-      : [ok('temporal.search_attributes', 'all search attributes are registered')]
+    return problemsOr(ok('temporal.search_attributes', 'all search attributes are registered'), [
+      missing.length > 0 && problem('temporal.search_attributes_missing', `missing: ${missing.join(', ')}`),
+      mistyped.length > 0 &&
+        problem('temporal.search_attributes_mistyped', `not of type Keyword: ${mistyped.join(', ')}`),
+    ])
   } catch (error) {
     if (!isNotPermitted(error)) throw error
     return [problem('temporal.search_attributes_unreadable', describeError(error))]

@@ -20,15 +20,8 @@ import {
 import { deliveryWorkflowId, erasureWorkflowId, retryWorkflowId } from '../../temporal/workflows.ts'
 import { countActivityFailures, readWorkflowProgress } from '../../temporal/workflow-progress.ts'
 import { describeError } from '../../process/visible-text.ts'
-import {
-  type DatabaseAccess,
-  type TemporalAccess,
-  defineCheck,
-  ok,
-  problem,
-  type Check,
-  type Finding,
-} from './check.ts'
+import { defineCheck, ok, problem, problemsOr } from './check.ts'
+import type { Check, DatabaseAccess, Finding, TemporalAccess } from './check.ts'
 import type { ProblemCode } from './problems.ts'
 import { CONNECTION_SETTINGS } from './temporal-checks.ts'
 
@@ -167,7 +160,7 @@ async function checkProgress(db: DataSource, name: string, counts: readonly Coun
     const { count, since, example } = stuck
     return [problem(code, `${count} ${what}(s), the oldest since ${since.toISOString()}, such as ${example}`)]
   })
-  return problems.length > 0 ? problems : [ok(name, 'all make progress')]
+  return problemsOr(ok(name, 'all make progress'), problems)
 }
 
 /** The workflows of an area that are examined. */
@@ -208,18 +201,14 @@ async function checkWorkflows(ids: string[], client: Client, workflows: Workflow
   const inState = (wanted: string): string[] =>
     found.flatMap(({ state, seen }) => (state === wanted ? [seen] : []))
   const [gone, stuck] = [inState('gone'), inState('stuck')]
-  const problems: Finding[] = []
-  if (gone[0] !== undefined)
-    problems.push(
-      problem(`${area}.workflow_gone`, `no workflow runs for ${gone.length} ${of}, such as ${gone[0]}`),
-    )
-  if (stuck[0] !== undefined)
-    problems.push(
-      problem(`${area}.workflow_stuck`, `fails repeatedly for ${stuck.length} ${of}, such as ${stuck[0]}`),
-    )
-  if (problems.length > 0) return problems
   const all = found.some(({ state }) => state === 'paused') ? 'run or are paused' : 'run'
-  return [ok(`${area}.workflows`, ids.length === 0 ? 'none had to be examined' : `all ${of} ${all}`)]
+  const fine = ids.length === 0 ? 'none had to be examined' : `all ${of} ${all}`
+  return problemsOr(ok(`${area}.workflows`, fine), [
+    gone[0] !== undefined &&
+      problem(`${area}.workflow_gone`, `no workflow runs for ${gone.length} ${of}, such as ${gone[0]}`),
+    stuck[0] !== undefined &&
+      problem(`${area}.workflow_stuck`, `fails repeatedly for ${stuck.length} ${of}, such as ${stuck[0]}`),
+  ])
 }
 
 /** `seen`: the id, and why its workflow fails repeatedly. */
