@@ -34,10 +34,8 @@ export const CatalogueDocumentSchema = Type.Object(
   { additionalProperties: false },
 )
 
-export type CatalogueDocument = Static<typeof CatalogueDocumentSchema>
-
 /** One event key of a document; what is left out has its default. */
-export type EventKeyDefinition = CatalogueDocument['eventKeys'][number]
+export type EventKeyDefinition = Static<typeof DefinitionSchema>
 
 /** One event key as the API shows it. `schema` is null where no payload is described: any JSON object will do. */
 export type EventKeyEntry = Readonly<Required<EventKeyDefinition>>

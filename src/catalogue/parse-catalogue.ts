@@ -1,5 +1,5 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toFieldErrors } from '../json-schema/field-errors.ts'
+import { isObject } from '../json-schema/count-checks.ts'
+import { documentProblems } from '../json-schema/field-errors.ts'
 import { duplicateMembers, nestingDepth } from '../domain/text-rules.ts'
 import {
   CatalogueError,
@@ -8,7 +8,6 @@ import {
   type Catalogue,
   type CostlyExample,
   CatalogueDocumentSchema,
-  type CatalogueDocument,
 } from './catalogue.ts'
 import { createPayloadThreads } from './payload-threads.ts'
 
@@ -24,7 +23,7 @@ export async function parseCatalogue(text: string): Promise<Catalogue> {
   const { catalogue, problems, costlyExamples } = compileCatalogue(eventKeysOf(document))
   const all = [
     ...duplicateMembers(text).map((pointer) => `${pointer} stands there twice`),
-    ...documentProblems(document),
+    ...documentProblems(CatalogueDocumentSchema, document),
     ...problems,
     ...(await problemsOfCostly(costlyExamples)),
   ]
@@ -32,17 +31,9 @@ export async function parseCatalogue(text: string): Promise<Catalogue> {
   return catalogue
 }
 
-function documentProblems(document: unknown): string[] {
-  // Checking this schema, which is constant, would take as long as the catalogue itself.
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, validateSchema: false })
-  const validate = ajv.compile<CatalogueDocument>(CatalogueDocumentSchema)
-  if (validate(document)) return []
-  return toFieldErrors(validate.errors ?? []).map(({ pointer, detail }) => `${pointer || '/'} ${detail}`)
-}
-
 function eventKeysOf(document: unknown): readonly unknown[] {
-  if (typeof document !== 'object' || document === null || !('eventKeys' in document)) return []
-  return Array.isArray(document.eventKeys) ? document.eventKeys : []
+  const { eventKeys } = isObject(document) ? document : {}
+  return Array.isArray(eventKeys) ? eventKeys : []
 }
 
 /** Checks examples as payloads are checked, so that one that takes too long is named. */

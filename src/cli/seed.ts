@@ -1,5 +1,4 @@
 import type { EntityManager } from 'typeorm'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type, type Static } from 'typebox'
 import { hashCredential, isKeyShaped, isWeakKey, MAX_KEY_LENGTH, MIN_KEY_LENGTH } from '../credentials.ts'
 import { apiKeyPrefix, auditApiKey, generateApiKey } from '../accounts/api-keys.ts'
@@ -12,7 +11,7 @@ import { visibleText } from '../process/visible-text.ts'
 import type { Arguments, Output } from './command-line/command.ts'
 import { commandLineActor, withDatabase } from './with-database.ts'
 import { ACCOUNT_FORMATS, accountName, memberFields, organisationFields } from '../accounts/account-fields.ts'
-import { toFieldErrors } from '../json-schema/field-errors.ts'
+import { documentProblems } from '../json-schema/field-errors.ts'
 import { FileError, readTextFile } from './catalogue.ts'
 
 /** A key that was made by this run: the only time it can be seen. */
@@ -133,23 +132,15 @@ export type Seed = Static<typeof SeedSchema>
  * organisation only, whose keys are short and public.
  */
 export async function readSeedFile(file: string, { isDemo = false } = {}): Promise<Seed> {
-  const seed = await readJson(file)
-  const ajv = new Ajv2020({
-    allErrors: true,
-    allowUnionTypes: true,
+  const seed = (await readJson(file)) as Seed
+  const problems = documentProblems(SeedSchema, seed, {
     formats: ACCOUNT_FORMATS,
     keywords: ['documented'],
   })
-  const validate = ajv.compile<Seed>(SeedSchema)
-  if (!validate(seed)) {
-    const errors = toFieldErrors(validate.errors ?? [])
-    throw badFile(
-      file,
-      errors.map(({ pointer, detail }) => `${pointer || '/'} ${detail}`),
-    )
+  if (problems.length === 0) {
+    problems.push(...duplicatesIn(seed).map((pointer) => `${pointer} stands there twice`))
+    if (!isDemo) problems.push(...badKeysIn(seed).map(({ pointer, problem }) => `${pointer} ${problem}`))
   }
-  const problems = duplicatesIn(seed).map((pointer) => `${pointer} stands there twice`)
-  if (!isDemo) problems.push(...badKeysIn(seed).map(({ pointer, problem }) => `${pointer} ${problem}`))
   if (problems.length === 0) return seed
   throw badFile(file, problems)
 }
