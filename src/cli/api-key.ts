@@ -93,26 +93,18 @@ const COLUMNS: readonly [title: string, cell: (key: ApiKeyRow) => string][] = [
 ]
 
 /** Returns the keys as a table, one line each. */
-export function describeKeys(keys: readonly ApiKeyRow[]): string {
+function describeKeys(keys: readonly ApiKeyRow[]): string {
   const lines = [
     COLUMNS.map(([title]) => title),
     ...keys.map((key) => COLUMNS.map(([, cell]) => visibleText(cell(key)))),
   ]
-  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((cells) => lengthOf(cells[column] ?? ''))))
+  const widths = COLUMNS.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
   return lines
-    .map((cells) =>
-      cells
-        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - lengthOf(cell)))
-        .join('  ')
-        .trimEnd(),
-    )
+    .map((cells) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
     .join('\n')
 }
 
 function inSeconds(time: Date | null): string {
   return time === null ? '-' : time.toISOString().replace(/\.\d+Z$/, 'Z')
-}
-
-function lengthOf(text: string): number {
-  return Array.from(text).length
 }

@@ -28,7 +28,7 @@ import { createLogger } from '../observability/logger.ts'
 import { loadCatalogue } from './catalogue.ts'
 import { describeError, visibleText } from '../process/visible-text.ts'
 import { migrate } from './migrate.ts'
-import { onStopSignal, createStack, type Stack } from '../process/process-end.ts'
+import { onStopSignal, createStack } from '../process/process-end.ts'
 import { seedFromFile, type NewKey, readSeedFile } from './seed.ts'
 import { startService, type Service } from '../process/service.ts'
 import { createShutdown, STOP_MARGIN_MS } from '../shutdown.ts'
@@ -68,7 +68,7 @@ type Instance = {
 export async function startDevelopment(instance: Instance): Promise<void> {
   stack.push('the lock of the data folder', () => instance.lock.release())
   try {
-    await start(stack, instance)
+    await start(instance)
   } catch (error) {
     // What it needed has ended.
     if (stopping) return
@@ -85,8 +85,7 @@ async function stop(): Promise<void> {
   for (const problem of await stack.stop(shutdownGraceMs + STOP_MARGIN_MS)) print(`Could not stop ${problem}`)
 }
 
-async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Promise<void> {
-  const ownSeed = env['POSTHORN_SEED'] || null
+async function start({ dataDir, ports, apiUrl }: Instance): Promise<void> {
   // Before a server is built or started.
   const early = developmentEnvironment(env, { dataDir, apiUrl, ...STAND_INS })
   const catalogue = await loadCatalogue(loadConfig(early, ALL_SETTINGS).catalogueFile)
@@ -97,20 +96,20 @@ async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Prom
     logFile: join(dataDir, 'logs', 'postgres.log'),
     print,
   })
-  running.push('PostgreSQL', () => postgres.stop())
+  stack.push('PostgreSQL', () => postgres.stop())
   endWith('PostgreSQL', postgres.exited)
   await postgres.createDatabase('posthorn')
   const databaseUrl = postgres.databaseUrl('posthorn')
   await migrate(databaseUrl)
-  const shownKey = await seed(databaseUrl, ownSeed)
+  const shownKey = await seed(databaseUrl)
 
-  const temporal = await startTemporal(running, dataDir, ports)
+  const temporal = await startTemporal(dataDir, ports)
   const logFile = join(dataDir, 'logs', 'posthorn.log')
   // Started before the service and so stopped after it: attempts and mails in flight still reach them.
   const mailbox = await startMailbox({ folder: join(dataDir, 'mails'), print })
-  running.push('the mailbox', () => mailbox.stop())
+  stack.push('the mailbox', () => mailbox.stop())
   const receiver = await startDemoReceiver({ print, port: rememberedPort(dataDir) })
-  running.push('the demo receiver', () => receiver.stop())
+  stack.push('the demo receiver', () => receiver.stop())
   rememberPort(dataDir, Number(new URL(receiver.url).port))
   const { address: temporalAddress, uiUrl: temporalUiUrl, cli: temporalCli } = temporal
   const parts = { dataDir, databaseUrl, temporalAddress, temporalUiUrl, apiUrl, mailbox }
@@ -125,7 +124,7 @@ async function start(running: Stack, { dataDir, ports, apiUrl }: Instance): Prom
     {
       catalogue,
       logger: createLogger({ level: config.logLevel, file: logFile }),
-      running,
+      running: stack,
       shutdown,
       end,
       pages: [mailboxPage(() => mailbox.mails(), hints)],
@@ -183,9 +182,8 @@ async function temporalReady(service: Service): Promise<void> {
 
 /** A server of our own, unless the environment names one that runs. */
 async function startTemporal(
-  running: Stack,
   dataDir: string,
-  ports: { temporal: number; ui: number },
+  ports: Instance['ports'],
 ): Promise<{ address: string; uiUrl: string | null; cli: TemporalCli | null }> {
   const address = env['TEMPORAL_ADDRESS'] ?? ''
   if (address !== '') return { address, uiUrl: null, cli: null }
@@ -198,7 +196,7 @@ async function startTemporal(
     logFile: join(dataDir, 'logs', 'temporal.log'),
     print,
   })
-  running.push('Temporal', () => server.stop())
+  stack.push('Temporal', () => server.stop())
   endWith('Temporal', server.exited)
   const version = await readTemporalCliVersion(executable, env)
   return { ...server, cli: { path: executable, version } }
@@ -208,7 +206,8 @@ async function startTemporal(
  * Writes the organisations of the seed file, of the demo one where no other is given. Returns the first key whose value
  * the file contains or this start has made, with what its member may do.
  */
-async function seed(databaseUrl: string, ownSeed: string | null): Promise<ShownKey> {
+async function seed(databaseUrl: string): Promise<ShownKey> {
+  const ownSeed = env['POSTHORN_SEED'] || null
   const file = ownSeed ?? fileURLToPath(new URL('../dev/demo-seed.json', import.meta.url))
   const isDemo = ownSeed === null
   const { newKeys } = await seedFromFile(databaseUrl, file, { isDemo }).catch((error: unknown) => {
