@@ -105,6 +105,22 @@ describe('portal links in a browser', () => {
     expect(page.url()).to.not.include('portal=')
   })
 
+  it('open also in a browser that keeps no data of the page, and say that it keeps no cookie', async () => {
+    const { page } = await area.visit('about:blank')
+    await page.addInitScript(`
+      const refuse = () => { throw new DOMException('The operation is insecure.', 'SecurityError') }
+      window.BroadcastChannel = function () { refuse() }
+      for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: refuse })
+    `)
+    await page.goto(await createLink(`/webhooks/${area.stage.webhookId}`))
+    await page.getByRole('heading', { name: 'Latest attempt' }).waitFor()
+    await page.route('**/api/session', (route) => route.fulfill({ status: 401 }))
+    await page.goto('about:blank')
+    await page.goto(await createLink())
+    await page.getByText('This browser keeps no cookie for this page').waitFor()
+    expect(page.url()).to.not.include('portal=')
+  })
+
   describe('embedded in a page of another site, over https', () => {
     let embedding: Embedding
     let posthorn: PosthornProcess

@@ -12,6 +12,7 @@ import {
   WITH_API_KEY,
 } from './views/sign-in.js'
 import { html } from './lib/html.js'
+import { ifAllowed } from './lib/if-allowed.js'
 import { addressed } from './lib/links.js'
 import { createApiKeysView } from './views/api-keys.js'
 import { createAuditView } from './views/audit.js'
@@ -57,7 +58,7 @@ function showSignIn(reason = '') {
  * Tabs tell each other whose area they show, so that none goes on showing another member than the one whose cookie their
  * requests have.
  */
-const tabs = new BroadcastChannel('posthorn-session')
+const tabs = ifAllowed(() => new BroadcastChannel('posthorn-session'))
 const SIGNED_OUT = ''
 
 /** @param {Session} session */
@@ -65,7 +66,7 @@ function identityOf({ organisation, member }) {
   return `${organisation.id}/${member.id}`
 }
 
-tabs.addEventListener('message', ({ data }) => {
+tabs?.addEventListener('message', ({ data }) => {
   if (current === null || data === identityOf(current)) return
   if (data === SIGNED_OUT) showSignIn('You signed out in another tab.')
   else showSignedOut(createLeftAccount(current))
@@ -84,7 +85,7 @@ async function startSignedIn(session) {
 /** @param {Session} session */
 async function start(session) {
   current = session
-  tabs.postMessage(identityOf(session))
+  tabs?.postMessage(identityOf(session))
   const onSignedOut = () => {
     if (app?.session === session) showSignIn('Your session has ended. Sign in again.')
   }
@@ -104,7 +105,7 @@ async function start(session) {
     },
     async signOut() {
       if (!(await screen.signOut())) return
-      tabs.postMessage(SIGNED_OUT)
+      tabs?.postMessage(SIGNED_OUT)
       showSignIn('You are signed out.')
     },
   }

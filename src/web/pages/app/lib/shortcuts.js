@@ -1,4 +1,5 @@
 import { element } from './html.js'
+import { ifAllowed } from './if-allowed.js'
 
 /** Kept in this browser, where it keeps anything. */
 const STORED = 'posthorn.shortcuts'
@@ -18,7 +19,7 @@ export const SHORTCUTS = /** @type {const} */ ([
   [['?'], 'This help'],
 ])
 
-let isOff = readStored() === OFF
+let isOff = ifAllowed(() => localStorage.getItem(STORED)) === OFF
 
 export const areShortcutsOn = () => !isOff
 
@@ -28,20 +29,7 @@ export const areShortcutsOn = () => !isOff
  */
 export function switchShortcuts(isOn) {
   isOff = !isOn
-  try {
-    if (isOn) localStorage.removeItem(STORED)
-    else localStorage.setItem(STORED, OFF)
-  } catch {
-    // In a browser that keeps nothing the choice is good for this page.
-  }
-}
-
-function readStored() {
-  try {
-    return localStorage.getItem(STORED)
-  } catch {
-    return null
-  }
+  ifAllowed(() => (isOn ? localStorage.removeItem(STORED) : localStorage.setItem(STORED, OFF)))
 }
 
 /**

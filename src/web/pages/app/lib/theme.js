@@ -1,3 +1,5 @@
+import { ifAllowed } from './if-allowed.js'
+
 /** The name and the logo of the service, as the operator chose them: the document has both. */
 export const BRAND = {
   name: document.querySelector('meta[name="application-name"]')?.getAttribute('content') ?? '',
@@ -13,12 +15,8 @@ export const THEMES = ['system', 'light', 'dark']
 
 /** @returns {Theme} what this browser remembers; the system's where it remembers nothing, or may not */
 export function chosenTheme() {
-  try {
-    const stored = localStorage.getItem(KEY)
-    return THEMES.find((theme) => theme === stored) ?? 'system'
-  } catch {
-    return 'system'
-  }
+  const stored = ifAllowed(() => localStorage.getItem(KEY))
+  return THEMES.find((theme) => theme === stored) ?? 'system'
 }
 
 /**
@@ -26,11 +24,7 @@ export function chosenTheme() {
  * @param {Theme} theme
  */
 export function chooseTheme(theme) {
-  try {
-    localStorage.setItem(KEY, theme)
-  } catch {
-    // For this page only.
-  }
+  ifAllowed(() => localStorage.setItem(KEY, theme))
   colour(theme)
 }
 

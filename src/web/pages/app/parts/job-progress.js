@@ -1,4 +1,5 @@
 import { html } from '../lib/html.js'
+import { ifAllowed } from '../lib/if-allowed.js'
 import { plural } from '../lib/times.js'
 
 /** @import { Replay, RetryJob, Template } from '../types.d.ts' */
@@ -47,7 +48,7 @@ const PREFIX = 'posthorn.job.'
  * @param {string} jobId
  */
 export function rememberJob(action, jobId) {
-  sessionStorage.setItem(PREFIX + action, jobId)
+  ifAllowed(() => sessionStorage.setItem(PREFIX + action, jobId))
 }
 
 /**
@@ -55,12 +56,12 @@ export function rememberJob(action, jobId) {
  * @returns {string | null}
  */
 export function recallJob(action) {
-  return sessionStorage.getItem(PREFIX + action)
+  return ifAllowed(() => sessionStorage.getItem(PREFIX + action))
 }
 
 /** @param {string} action */
 export function forgetJob(action) {
-  sessionStorage.removeItem(PREFIX + action)
+  ifAllowed(() => sessionStorage.removeItem(PREFIX + action))
 }
 
 /**
@@ -70,7 +71,7 @@ export function forgetJob(action) {
  */
 export function jobsOf(action) {
   const prefix = `${PREFIX}${action}:`
-  return Object.keys(sessionStorage)
+  return (ifAllowed(() => Object.keys(sessionStorage)) ?? [])
     .filter((key) => key.startsWith(prefix))
     .map((key) => key.slice(prefix.length))
     .sort()
