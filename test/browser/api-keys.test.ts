@@ -20,6 +20,8 @@ describe('API keys in the developer area', () => {
     await dialog.getByRole('button', { name: 'Create' }).click()
     const key = await dialog.locator('code').innerText()
     expect(key).to.match(/^phk_\w{43}$/)
+    await dialog.getByRole('button', { name: 'Copy API key' }).click()
+    await dialog.getByRole('status').getByText('API key').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()
     const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: 'laptop' })
     await row.getByText(`${key.slice(0, 8)}…`).waitFor()

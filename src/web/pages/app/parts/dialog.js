@@ -8,11 +8,11 @@ const SHOWN_MS = 6_000
 
 /**
  * The one modal dialog of the page. The browser keeps the focus in it, and gives it back where it was. Work that goes on
- * when it is closed says by `showMessage` what went wrong.
+ * when it is closed says by a message what went wrong.
  * @param {() => void} update
- * @param {(text: string) => void} showMessage
+ * @param {ReturnType<typeof createToast>} toast
  */
-export function createDialog(update, showMessage) {
+export function createDialog(update, toast) {
   /** @type {DialogContent | null} */
   let content = null
   /** @returns {HTMLDialogElement | null} */
@@ -21,7 +21,7 @@ export function createDialog(update, showMessage) {
   const end = () => {
     const closed = content
     content = null
-    if (closed?.task !== undefined) closed.task.onFailed = showMessage
+    if (closed?.task !== undefined) closed.task.onFailed = toast.show
     closed?.onClose?.()
     update()
   }
@@ -46,11 +46,16 @@ export function createDialog(update, showMessage) {
       }
     },
     close,
-    /** The element stays: one that is taken away while open would take the focus with it. */
+    /**
+     * The element stays: one that is taken away while open would take the focus with it. Messages are in it while it is
+     * open: what is outside is below its backdrop, and not announced.
+     */
     render: () =>
       html`<dialog aria-label=${content?.label ?? 'Dialog'} @close=${onClosed}>
-        ${content === null ? nothing : keyed(content, html`<div class="dialog">${content.render()}</div>`)}
-      </dialog>`,
+          ${content === null ? nothing : keyed(content, html`<div class="dialog">${content.render()}</div>`)}
+          ${toast.render(content !== null)}
+        </dialog>
+        ${toast.render(content === null)}`,
     afterRender() {
       const shown = element()
       if (content !== null && shown?.open === false) shown.showModal()
@@ -77,8 +82,9 @@ export function createToast(update) {
       }, SHOWN_MS)
       update()
     },
-    render: () =>
-      html`<div class="toast" role="status">${text === '' ? nothing : html`<p>${text}</p>`}</div>`,
+    /** The element stays: only what comes into it is announced. @param {boolean} [isHere] */
+    render: (isHere = true) =>
+      html`<div class="toast" role="status">${isHere && text !== '' ? html`<p>${text}</p>` : nothing}</div>`,
   }
 }
 

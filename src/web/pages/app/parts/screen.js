@@ -19,7 +19,7 @@ const MAX_RETRY_MS = 15_000
 export function createScreen(title, inFrame) {
   const root = /** @type {HTMLElement} */ (document.getElementById('app'))
   const toast = createToast(update)
-  const dialog = createDialog(update, toast.show)
+  const dialog = createDialog(update, toast)
   /** @type {View} */
   const loading = { title, render: () => html`<p class="alone">Loading …</p>` }
   let view = loading
@@ -33,7 +33,7 @@ export function createScreen(title, inFrame) {
     queueMicrotask(() => {
       isScheduled = false
       document.title = `${view.title} · ${BRAND.name}`
-      render(html`${inFrame(view)} ${dialog.render()} ${toast.render()}`, root)
+      render(html`${inFrame(view)} ${dialog.render()}`, root)
       dialog.afterRender()
     })
   }
