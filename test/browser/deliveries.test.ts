@@ -237,6 +237,32 @@ describe('acting on deliveries in the developer area', () => {
     expect(await page.getByRole('dialog').count()).to.equal(0)
   })
 
+  it('offers to resume nothing while another form is open', async () => {
+    const { stage } = area
+    const { id } = await otherWebhook(false)
+    const [deliveryId] = await backlog(id, 'waiting', 1)
+    await setRow(stage.dataSource, deliveryId!, { state: 'stopped', attempts: 1, workflow: false })
+    const { page } = await area.signIn(stage.member)
+    const row = page.getByRole('row').filter({ has: page.locator(`a[href$="${id}"]`) })
+    await row.getByRole('switch', { checked: false }).waitFor()
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route('**/overview', async (route) => {
+      await held
+      await route.continue()
+    })
+    await row.getByRole('switch').click()
+    await page.getByText('Switched on.').waitFor()
+    await page.getByRole('button', { name: 'New webhook' }).click()
+    const url = page.getByRole('dialog', { name: 'New webhook' }).locator('[name=url]')
+    await url.fill('https://x.example/typed')
+    release()
+    await row.locator('[role=switch][aria-checked=true]').waitFor()
+    expect(await url.inputValue()).to.equal('https://x.example/typed')
+  })
+
   it('keeps filter and page on the way to a delivery and back, and after a reload', async () => {
     const { id } = await otherWebhook(false)
     await backlog(id, 'failed', 45)

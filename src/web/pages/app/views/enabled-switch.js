@@ -1,4 +1,4 @@
-import { html, nothing } from '../lib/html.js'
+import { element, html, nothing } from '../lib/html.js'
 import { lackingToManage, MANAGE, may } from '../lib/permissions.js'
 import { plural } from '../lib/times.js'
 import { nameOf } from '../parts/address.js'
@@ -56,14 +56,15 @@ function whyNot(hold, lacking) {
 }
 
 /**
- * Counts what is still stopped: what was stopped before any attempt has gone on by itself.
+ * Counts what is still stopped: what was stopped before any attempt has gone on by itself. Another dialog that was opened
+ * meanwhile is left alone.
  * @param {App} app
  * @param {Overview} webhook
  * @param {() => Promise<void>} refresh
  */
 async function offerToResume(app, webhook, refresh) {
   const action = webhookAction(app, webhook, 'stopped')
-  if ((await action.count()) > 0) openAction(app, action, refresh)
+  if ((await action.count()) > 0 && element('dialog[open]') === null) openAction(app, action, refresh)
 }
 
 /**
