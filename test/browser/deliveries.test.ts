@@ -263,6 +263,21 @@ describe('acting on deliveries in the developer area', () => {
     expect(await url.inputValue()).to.equal('https://x.example/typed')
   })
 
+  it('keeps the focus on the heading of a page that has loaded', async () => {
+    const { id } = await otherWebhook(false)
+    const [deliveryId] = await backlog(id, 'failed', 1)
+    const { page } = await area.signIn()
+    for (const [path, words] of [
+      [at(id).path, '/other'],
+      [`${at(id).path}&delivery=${deliveryId}`, 'comment'],
+      [`${at(id).path}&delivery=nonsense`, 'cannot be shown'],
+    ] as const) {
+      await page.goto(new URL(path, area.posthorn.url).href)
+      await page.locator('h1').getByText(words).waitFor()
+      expect(await page.evaluate('document.activeElement.tagName'), path).to.equal('H1')
+    }
+  })
+
   it('keeps filter and page on the way to a delivery and back, and after a reload', async () => {
     const { id } = await otherWebhook(false)
     await backlog(id, 'failed', 45)

@@ -33,7 +33,11 @@ export function createScreen(title, inFrame) {
     queueMicrotask(() => {
       isScheduled = false
       document.title = `${view.title} · ${BRAND.name}`
+      const isAtHeading = document.activeElement?.tagName === 'H1'
       render(html`${inFrame(view)} ${dialog.render()}`, root)
+      // That of a page that was loading is replaced by another one.
+      if (isAtHeading && document.activeElement === document.body)
+        root.querySelector('h1')?.focus({ preventScroll: true })
       dialog.afterRender()
     })
   }
