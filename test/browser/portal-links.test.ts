@@ -121,6 +121,22 @@ describe('portal links in a browser', () => {
     expect(page.url()).to.not.include('portal=')
   })
 
+  it('have a tab that tries again not show its area to another member', async () => {
+    const { organisationId } = area.stage.member
+    const { page } = await area.signIn(await createMember(area.stage.dataSource, { organisationId }))
+    await page.clock.install()
+    await page.route('**/api/event-keys', (route) => route.fulfill({ status: 503 }))
+    await page.reload()
+    await page.getByText('Trying again').waitFor()
+    const second = await page.context().newPage()
+    await second.goto(await createLink())
+    await second.getByRole('button', { name: 'Change to Test Member' }).click()
+    await page.getByRole('heading', { name: 'Signed in as another member' }).waitFor()
+    await page.clock.runFor(60_000)
+    await page.getByRole('heading', { name: 'Signed in as another member' }).waitFor()
+    await second.getByRole('banner').getByText('Test Member').waitFor()
+  })
+
   describe('embedded in a page of another site, over https', () => {
     let embedding: Embedding
     let posthorn: PosthornProcess

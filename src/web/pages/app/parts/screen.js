@@ -51,7 +51,7 @@ export function createScreen(title, inFrame) {
     update()
   }
   /**
-   * Repeats the work after errors that may pass, and says so meanwhile.
+   * Repeats the work after errors that may pass, and says so meanwhile; what is shown instead ends that for good.
    * @template T
    * @param {() => Promise<T>} work
    * @returns {Promise<T>}
@@ -67,7 +67,10 @@ export function createScreen(title, inFrame) {
           title: 'Not available',
           render: () => html`<p class="alone" role="status">${text}</p>`,
         }))
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        const { signal } = whileShown
+        await new Promise((resolve) => {
+          setTimeout(() => signal.aborted || resolve(undefined), pauseMs)
+        })
       }
     }
   }
