@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { FaultKind } from '../faults/play/record.ts'
+import { replaceOnce } from '../helpers/mutate.ts'
 import { testServers } from '../helpers/runner/servers.ts'
 
 /** A defect as changes to a compiled copy of the product, and the promise by which the play is to find it. */
@@ -119,12 +120,9 @@ export function plant(patches: Defect['patches']): { program: string; remove: ()
   }
 }
 
-/** Returns the compiled file with the change. Throws where it has nothing to change. */
+/** Returns the compiled file with the change. Throws where what it changes does not occur once. */
 export function patched({ file, text, by }: Defect['patches'][number]): string {
-  const before = readFileSync(join(installedFolder(), 'dist', file), 'utf8')
-  const after = before.replace(text, by)
-  if (after === before) throw new Error(`${file} has no ${String(text)}`)
-  return after
+  return replaceOnce(readFileSync(join(installedFolder(), 'dist', file), 'utf8'), text, by, file)
 }
 
 function installedFolder(): string {

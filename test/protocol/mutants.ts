@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { loadSql } from '../../src/deliveries/protocol/load-sql.ts'
+import { replaceOnce } from '../helpers/mutate.ts'
 
 /** A change to the text of one statement that breaks it. */
 export type Mutant = {
@@ -260,10 +261,9 @@ export const isOfFile = ({ file }: Mutant): boolean => file.endsWith('.ts')
 
 /** Throws where its text does not occur exactly once in its statement, or file. */
 export function checkMutant(mutant: Mutant): void {
-  const { file, name, text } = mutant
+  const { file, name, text, by } = mutant
   const original = isOfFile(mutant)
     ? readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
     : loadSql(file).text
-  if (original.split(text).length !== 2)
-    throw new Error(`the mutant "${file}: ${name}" does not match its statement any more`)
+  replaceOnce(original, text, by, `${file}, for the mutant "${name}",`)
 }

@@ -1,32 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { importMutated } from '../mutate.ts'
 import type { DeliveryLoop } from './model-run.ts'
 
 /** A fault in the loop: each text, which is there once, becomes another. */
-export type LoopMutant = { name: string; changes: readonly (readonly [wanted: string, wrong: string])[] }
+export type LoopMutant = { name: string; changes: readonly (readonly [from: string, to: string])[] }
 
-const source = new URL('../../../workflows/delivery-loop.ts', import.meta.url)
+const WORKFLOWS = new URL('../../../workflows/', import.meta.url)
 
 /** Loads the loop of `deliverEvent` with a fault in it. */
-export async function loadMutant({ name, changes }: LoopMutant): Promise<DeliveryLoop> {
-  let text = readFileSync(source, 'utf8')
-  for (const [wanted, wrong] of changes) {
-    if (text.split(wanted).length !== 2) throw new Error(`${name}: the loop has not exactly one "${wanted}"`)
-    text = text.replace(wanted, () => wrong)
-  }
-  const mutated = text
-    .replaceAll(`from '../`, `from '${new URL('..', source).href}`)
-    .replaceAll(`from './`, `from '${new URL('.', source).href}`)
-  const folder = mkdtempSync(join(tmpdir(), 'posthorn-mutant-'))
-  const file = join(folder, 'delivery-loop.mts')
-  try {
-    writeFileSync(file, mutated)
-    return (await import(pathToFileURL(file).href)) as DeliveryLoop
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+export async function loadMutant({ changes }: LoopMutant): Promise<DeliveryLoop> {
+  const file = 'delivery-loop.ts'
+  const replaced = changes.map(([from, to]) => ({ file, from, to }))
+  return (await importMutated(WORKFLOWS, file, replaced)) as DeliveryLoop
 }
 
 const WAKES = 'if (isWoken()) next = { ...next, dueAtMs: null, wakeAtMs: nowMs() }'

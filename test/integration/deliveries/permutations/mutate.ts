@@ -1,5 +1,6 @@
 import { bind } from '../../../../src/db/connection/db.ts'
 import { loadSql } from '../../../../src/deliveries/protocol/load-sql.ts'
+import { replaceOnce } from '../../../helpers/mutate.ts'
 import type { Rewrite, SentStatement } from './stepped-session.ts'
 import {
   explore,
@@ -93,11 +94,6 @@ function edit({ of, edits = [] }: Mutant, { text, values }: SentStatement): Sent
   return bind(patched, Object.fromEntries(parametersOf(patched).map((name) => [name, given.get(name)])))
 }
 
-/** @throws Error for a part that does not stand in the text exactly once */
 function replaceAll(text: string, edits: NonNullable<Mutant['edits']>): string {
-  return edits.reduce((before, [from, to]) => {
-    const parts = before.split(from)
-    if (parts.length !== 2) throw new Error(`this stands ${parts.length - 1} times in the statement: ${from}`)
-    return parts.join(to)
-  }, text)
+  return edits.reduce((before, [from, to]) => replaceOnce(before, from, to, 'the statement'), text)
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createDispatcher } from '../../../../src/deliveries/dispatch/dispatcher.ts'
-import { MUTANTS, withMutant } from './simulation/mutants.ts'
+import { createMutant, MUTANTS } from './simulation/mutants.ts'
 import { play } from './simulation/play.ts'
 import { AUDIENCE } from './simulation/rows.ts'
 import { createWorld, type Behaviour } from './simulation/world.ts'
@@ -39,15 +39,13 @@ describe('several processes that dispatch deliveries, simulated', () => {
 
   for (const mutant of MUTANTS)
     it(`show the defect of a dispatcher that ${mutant.name}`, async function () {
-      const found = await withMutant(mutant, async (create) => {
-        for (let scenarios = 1; scenarios <= MAX_SCENARIOS; scenarios++) {
-          const { violations } = await play((mutant.firstSeed ?? 0) + scenarios - 1, create)
-          if (violations.length > 0) return { scenarios, violation: violations[0] }
-        }
-        return null
-      })
-      if (found !== null) report(`      after ${found.scenarios} scenarios: ${found.violation}`)
-      expect(found, 'a violation').not.to.equal(null)
+      const create = await createMutant(mutant)
+      let found: string | undefined
+      for (let scenarios = 1; scenarios <= MAX_SCENARIOS && found === undefined; scenarios++) {
+        found = (await play((mutant.firstSeed ?? 0) + scenarios - 1, create)).violations[0]
+        if (found !== undefined) report(`      after ${scenarios} scenarios: ${found}`)
+      }
+      expect(found, 'a violation').not.to.equal(undefined)
     })
 })
 

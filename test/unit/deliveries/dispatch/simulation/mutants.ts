@@ -1,8 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { createDispatcher } from '../../../../../src/deliveries/dispatch/dispatcher.ts'
+import { importMutated } from '../../../../helpers/mutate.ts'
 
 /** A defect in the dispatcher: texts of its files, each with its replacement. The search begins at `firstSeed`, which showed it. */
 export type Mutant = {
@@ -13,42 +10,21 @@ export type Mutant = {
 
 const DISPATCH = new URL('../../../../../src/deliveries/dispatch/', import.meta.url)
 
-/** Builds the dispatcher with a defect, from a copy of its folder, and passes it to `use`. */
-export async function withMutant<Result>(
-  { name, changes }: Mutant,
-  use: (create: typeof createDispatcher) => Promise<Result>,
-): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'posthorn-mutant-'))
-  try {
-    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-    await symlink(fileURLToPath(new URL('../../../node_modules', DISPATCH)), join(folder, 'node_modules'))
-    for (const file of await readdir(DISPATCH)) {
-      let text = await readFile(new URL(file, DISPATCH), 'utf8')
-      for (const { from, to } of changes.filter((change) => change.file === file)) {
-        if (!text.includes(from)) throw new Error(`${name}: ${file} has no ${from}`)
-        text = text.replace(from, to)
-      }
-      // What lies outside of the folder is imported as it is.
-      text = text.replaceAll(
-        /from '(\.\.\/[^']+)'/g,
-        (_, path: string) => `from '${new URL(path, DISPATCH).href}'`,
-      )
-      await writeFile(join(folder, file), text)
-    }
-    const module = (await import(pathToFileURL(join(folder, 'dispatcher.ts')).href)) as {
-      createDispatcher: typeof createDispatcher
-    }
-    return await use(module.createDispatcher)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+/** Returns the dispatcher with a defect. */
+export async function createMutant({ changes }: Mutant): Promise<typeof createDispatcher> {
+  const module = await importMutated(DISPATCH, 'dispatcher.ts', changes)
+  return (module as { createDispatcher: typeof createDispatcher }).createDispatcher
 }
 
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'waits for a wake-up that may be lost: a key without room sleeps, and rows are not polled',
     changes: [
-      { file: 'inline-attempts.ts', from: '      queue.wake()\n', to: '' },
+      {
+        file: 'inline-attempts.ts',
+        from: '!mayBegin(delivery)))\n      queue.wake()\n',
+        to: '!mayBegin(delivery)))\n',
+      },
       { file: 'workflow-starts.ts', from: '      queue.wake()\n', to: '' },
       { file: 'puller.ts', from: 'const INTERVAL_MS = 100', to: 'const INTERVAL_MS = 1_000_000' },
     ],
