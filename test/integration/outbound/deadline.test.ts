@@ -175,6 +175,16 @@ describe('the deadline of a POST', () => {
     expect(succeeded || isInconclusive).to.equal(true)
   })
 
+  it('is no outcome where it passes during a pause of this process, without an answer', async () => {
+    const receiver = await startReceiver(() => undefined)
+    const client = createTestClient({ timeoutMs: 1_000 })
+    const posting = client.post({ url: `http://127.0.0.1:${receiver.port}/`, headers: {}, body: BODY })
+    await delay(150)
+    await blockProcess(2_700)
+    expect(await posting).to.include({ failureCode: 'timeout', isInconclusive: true })
+    await receiver.stop()
+  })
+
   it('holds against a TLS handshake that drips', async () => {
     const certificate = await createCertificate()
     const secure = tls.createServer(certificate, (socket) => socket.end(OK))
