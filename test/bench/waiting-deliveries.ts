@@ -10,14 +10,22 @@ const BODY_BYTES = 1_024
 
 type Backlog = { webhookId: string; count: number }
 
-/** Deliveries of a webhook that failed ten times, with events of 1 KB, straight into the database. */
-export async function writeFailed(dataSource: DataSource, { webhookId, count }: Backlog): Promise<string[]> {
-  return write(dataSource, { webhookId, count, state: 'failed' })
-}
-
-/** Deliveries that wait two hours for their eighth attempt: their rows only, which are not swept until then. */
-export async function writeWaitingRows(dataSource: DataSource, backlog: Backlog): Promise<void> {
-  await write(dataSource, { ...backlog, state: 'waiting' })
+/**
+ * Deliveries that wait two hours for their eighth attempt, with events of 1 KB: their rows only, which are not swept
+ * until then.
+ */
+export async function writeWaitingRows(dataSource: DataSource, backlog: Backlog): Promise<string[]> {
+  const ids = await writeBacklog(dataSource, {
+    ...backlog,
+    organisationId: ORGANISATION.id,
+    state: 'waiting',
+  })
+  await dataSource.query(
+    `UPDATE event e SET body = convert_to(replace(convert_from(body, 'UTF8'), 'cus_1', repeat('c', $2)), 'UTF8')
+       FROM delivery d WHERE d.event_id = e.id AND d.id = ANY($1::uuid[])`,
+    [ids, BODY_BYTES],
+  )
+  return ids
 }
 
 /**
@@ -28,8 +36,8 @@ export async function writeWaiting(
   { dataSource, engine }: Pick<Stage, 'dataSource' | 'engine'>,
   { webhookId, count }: Backlog,
   say: (line: string) => void,
-): Promise<string[]> {
-  const ids = await write(dataSource, { webhookId, count, state: 'waiting' })
+): Promise<void> {
+  await writeWaitingRows(dataSource, { webhookId, count })
   await dataSource.query(`UPDATE delivery SET sweep_at = now() WHERE state = 'waiting'`)
   say(`workflows for ${count} waiting deliveries`)
   const connection = await Connection.connect({ address: engine.address })
@@ -38,29 +46,15 @@ export async function writeWaiting(
   while ((await workflow.count(running)).count < count) await delay(POLL_MS)
   await connection.close()
   await dataSource.query(`UPDATE delivery SET sweep_at = next_attempt_at WHERE state = 'waiting'`)
-  return ids
 }
 
 /** Deliveries whose fifth attempt was due a minute ago, and that have no workflow; they are not swept yet. */
 export async function writeOverdue(dataSource: DataSource, backlog: Backlog): Promise<string[]> {
-  const ids = await write(dataSource, { ...backlog, state: 'waiting' })
+  const ids = await writeWaitingRows(dataSource, backlog)
   await dataSource.query(
     `UPDATE delivery SET attempts = 4, next_attempt_at = now() - interval '1 minute', sweep_at = now() + interval '1 hour'
       WHERE id = ANY($1::uuid[])`,
     [ids],
-  )
-  return ids
-}
-
-async function write(
-  dataSource: DataSource,
-  backlog: Backlog & { state: 'failed' | 'waiting' },
-): Promise<string[]> {
-  const ids = await writeBacklog(dataSource, { ...backlog, organisationId: ORGANISATION.id })
-  await dataSource.query(
-    `UPDATE event e SET body = convert_to(replace(convert_from(body, 'UTF8'), 'cus_1', repeat('c', $2)), 'UTF8')
-       FROM delivery d WHERE d.event_id = e.id AND d.id = ANY($1::uuid[])`,
-    [ids, BODY_BYTES],
   )
   return ids
 }

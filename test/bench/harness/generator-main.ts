@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { clock } from '../measure/clock.ts'
 import type { AnsweredEvent, PublishJob } from './generator.ts'
-import { OWN_ID, type PublishRequest } from '../target/adapter.ts'
+import type { PublishRequest } from '../target/adapter.ts'
 import { serveHarness } from './harness-process.ts'
 import { openHttpConnection, type HttpConnection } from './http-connection.ts'
 
@@ -12,16 +11,15 @@ serveHarness(async (job: PublishJob) => {
   let turn = 0
 
   async function publishOne(intendedAt: number | null): Promise<AnsweredEvent> {
-    const { idle, nextRequest, connect } = apis[turn++ % apis.length]!
+    const { idle, bytes, connect } = apis[turn++ % apis.length]!
     const connection = takeUsable(idle) ?? (await connect())
-    const { bytes, ownId } = nextRequest()
     const sentAt = clock()
     const times = { intendedAt: intendedAt ?? sentAt, sentAt }
     try {
       const answer = await connection.send(bytes)
       const acknowledgedAt = clock()
       idle.push(connection)
-      return { ...times, acknowledgedAt, answer: { ...answer, ownId } }
+      return { ...times, acknowledgedAt, answer }
     } catch (error) {
       return { ...times, acknowledgedAt: clock(), answer: String(error) }
     }
@@ -36,10 +34,8 @@ serveHarness(async (job: PublishJob) => {
   return published
 })
 
-/** One process that is published to: requests as it takes them, and connections to it that have nothing to do. */
-type Api = { nextRequest: NextRequest; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
-
-type NextRequest = () => { bytes: Buffer; ownId: string }
+/** One process that is published to: the request as it takes it, and connections to it that have nothing to do. */
+type Api = { bytes: Buffer; idle: HttpConnection[]; connect: () => Promise<HttpConnection> }
 
 /** The one used last; those that are of no use any more are closed. */
 function takeUsable(idle: HttpConnection[]): HttpConnection | null {
@@ -53,19 +49,7 @@ function takeUsable(idle: HttpConnection[]): HttpConnection | null {
 function openApi(job: PublishJob, apiUrl: string): Api {
   const { hostname, port, host } = new URL(apiUrl)
   const connect = () => openHttpConnection({ host: hostname, port: Number(port || 80) })
-  return { nextRequest: requests(requestBytes(job.request, host)), idle: [], connect }
-}
-
-/** The same bytes for every event of a job, but for an id of its own where the job asks for that. */
-function requests(bytes: Buffer): NextRequest {
-  const at = bytes.indexOf(OWN_ID)
-  if (at === -1) return () => ({ bytes, ownId: '' })
-  return () => {
-    const ownId = randomUUID()
-    const ofEvent = Buffer.from(bytes)
-    ofEvent.write(ownId, at)
-    return { bytes: ofEvent, ownId }
-  }
+  return { bytes: requestBytes(job.request, host), idle: [], connect }
 }
 
 /** In one piece, so that sending it is a single write. */

@@ -58,7 +58,7 @@ function answer(post: Post, response: ServerResponse): void {
 }
 
 function confirmOrRefuse(post: Post, response: ServerResponse): void {
-  const isRefused = post.index < postsUntilConfirmed(post.path, post.deliveryId) - 1
+  const isRefused = post.index < postsUntilConfirmed(post.path) - 1
   response.statusCode = isRefused ? 503 : 200
   // Before it leaves: who reads the answer may be served by the processor before we are again.
   post.answeredAt = clock()

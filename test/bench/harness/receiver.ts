@@ -14,7 +14,7 @@ export type ReceiverRequest =
 
 /**
  * Customers' endpoints; the path says how one behaves: `/ok/…` confirms, `/fail/N/…` refuses the first N POSTs of each
- * delivery and then confirms, `/flaky/N/…` the first POST of one delivery in N, `/hang/…` never answers.
+ * delivery and then confirms, `/hang/…` never answers.
  */
 export type Receiver = {
   pid: number
@@ -44,9 +44,8 @@ export async function startReceiver(
   }
 }
 
-/** POSTs of this delivery until that path confirms it. */
-export function postsUntilConfirmed(path: string, deliveryId: string): number {
+/** POSTs of a delivery until that path confirms it. */
+export function postsUntilConfirmed(path: string): number {
   const [, behaviour, number] = path.split('/')
-  if (behaviour === 'flaky') return Number.parseInt(deliveryId.slice(-6), 16) % Number(number) === 0 ? 2 : 1
   return behaviour === 'fail' ? Number(number) + 1 : 1
 }

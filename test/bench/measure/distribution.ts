@@ -25,14 +25,11 @@ export function columns(values: readonly number[], prefix = ''): Record<string, 
   return { [name('p50Ms')]: p50, [name('p99Ms')]: p99, [name('maxMs')]: max }
 }
 
-/** Two measurements, the second with how many times the first it is in these columns: `p99Ratio` of `p99Ms`. */
-export function compared(first: Measured, second: Measured, names: readonly string[] = []): Findings {
-  const ratios = names.map((name) => {
-    const ratio = rounded(Number(second.row[name]) / Number(first.row[name]))
-    return [name.replace('Ms', 'Ratio'), ratio] as const
-  })
+/** Two measurements, the second with `p99Ratio`: how many times the p99 of the first it is. */
+export function compared(first: Measured, second: Measured): Findings {
+  const p99Ratio = rounded(Number(second.row['p99Ms']) / Number(first.row['p99Ms']))
   return {
-    rows: [first.row, { ...second.row, ...Object.fromEntries(ratios) }],
+    rows: [first.row, { ...second.row, p99Ratio }],
     problems: [...first.problems, ...second.problems],
   }
 }

@@ -15,7 +15,7 @@ export function settle(deliveryIds: readonly string[], arrivals: readonly Arriva
   let doubled = 0
   for (const id of deliveryIds) {
     const came = posts.get(id) ?? []
-    const expected = came[0] === undefined ? 1 : postsUntilConfirmed(came[0].path, id)
+    const expected = came[0] === undefined ? 1 : postsUntilConfirmed(came[0].path)
     if (came.length < expected) lost += 1
     else doubled += came.length - expected
   }

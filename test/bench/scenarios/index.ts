@@ -1,11 +1,7 @@
 import type { Scenario } from '../scenario.ts'
-import { afterBurst } from './after-burst.ts'
-import { backlog } from './backlog.ts'
 import { burst } from './burst.ts'
 import { cost } from './cost.ts'
-import { flaky } from './flaky.ts'
 import { floor } from './floor.ts'
-import { force } from './force.ts'
 import { growth } from './growth.ts'
 import { isolation } from './isolation.ts'
 import { lateness } from './lateness.ts'
@@ -14,7 +10,6 @@ import { manyHanging } from './many-hanging.ts'
 import { memory } from './memory.ts'
 import { publish } from './publish.ts'
 import { recovery } from './recovery.ts'
-import { refusing } from './refusing.ts'
 import { sustained } from './sustained.ts'
 import { tables } from './tables.ts'
 
@@ -25,17 +20,12 @@ export const SCENARIOS: readonly Scenario[] = [
   burst,
   isolation,
   lateness,
-  force,
   cost,
   growth,
-  afterBurst,
   floor,
-  backlog,
   manyHanging,
   recovery,
   sustained,
-  flaky,
-  refusing,
   tables,
   memory,
 ]

@@ -16,11 +16,7 @@ type Customer = {
   remove(): Promise<unknown>
 }
 
-/** A POST. Host and Content-Length are added. `body` may have `OWN_ID` in one place. */
+/** A POST. Host and Content-Length are added. */
 export type PublishRequest = { path: string; headers: Record<string, string>; body: string }
 
-/** Each event has an id of its own in place of this, for products that do not answer with an id. */
-export const OWN_ID = '00000000-0000-0000-0000-000000000000'
-
-/** `ownId`: what the event had in place of `OWN_ID`. */
-export type Answer = { status: number; body: string; ownId: string }
+export type Answer = { status: number; body: string }
