@@ -67,26 +67,6 @@ describe('the claim of a delivery', () => {
       expect(await suite.row(one)).to.include({ state: isClaimed ? 'in_progress' : 'waiting', attempts: 3 })
     })
 
-  it('is refused while another run has the delivery, and then counts a further run', async () => {
-    const one = await suite.deliveryIn({ state: 'in_progress', runs: 1, attempts: 1 })
-    expect(await suite.claim(one, { number: 2 })).to.equal(null)
-    await setRow(suite.database.dataSource, one.deliveryId, {
-      state: 'in_progress',
-      runs: 1,
-      attempts: 1,
-      leaseMs: -1,
-    })
-    expect(await suite.claim(one, { number: 2, owner })).to.include({ owner, runs: 2 })
-    expect(await suite.claim(one, { number: 2, owner })).to.equal(null)
-    expect(await suite.row(one)).to.include({ state: 'in_progress', owner, runs: 2, attempts: 1 })
-  })
-
-  it('is refused for another attempt than the next one', async () => {
-    const one = await suite.deliveryIn({ state: 'waiting', attempts: 2, dueInMs: 0 })
-    for (const number of [1, 2, 4]) expect(await suite.claim(one, { number })).to.equal(null)
-    expect(await suite.claim(one, { number: 3 })).not.to.equal(null)
-  })
-
   for (const to of [
     { state: 'completed', attempts: 1 },
     { state: 'failed', attempts: 1 },
@@ -257,19 +237,6 @@ describe('the release of a delivery', () => {
     await release(one, false)
     const { sweep_at: sweepAt } = await suite.row(one)
     expect(sweepAt!.getTime() - Date.now()).to.be.within(10_000, 15_050)
-  })
-
-  it('changes nothing where another run has it, or it is not in progress', async () => {
-    for (const to of [
-      { state: 'in_progress', leaseMs: -1 },
-      { state: 'waiting' },
-      { state: 'completed' },
-    ] as const) {
-      const one = await suite.deliveryIn(to)
-      const before = await suite.row(one)
-      for (const hasPosted of [false, true]) await release(one, hasPosted)
-      expect(await suite.row(one)).to.deep.equal(before)
-    }
   })
 })
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { findOwedSignals, findOwedWorkflows } from '../../../src/db/queries/due-deliveries.ts'
 import { recordAttempts } from '../../../src/deliveries/attempt/record-under-lock.ts'
-import { stopUnwanted, requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
+import { requestRetries } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { sweepLater } from '../../../src/deliveries/protocol/sweep.ts'
@@ -152,16 +152,6 @@ describe('outcomes of an attempt whose row may have changed', () => {
     expect(await suite.row(other)).to.include({ sweep_at: null })
   })
 
-  it('complete a delivery in a later attempt, which then finds it completed', async () => {
-    const one = await suite.deliveryIn({ state: 'waiting', attempts: 1, dueInMs: 0, workflow: true })
-    await suite.claim(one, { number: 2, owner: current })
-    expect(await suite.succeed(one)).not.to.equal(null)
-    expect(await suite.fail(one, { number: 2, owner: current })).to.equal(null)
-    expect(await suite.succeed(one, { number: 2 })).to.equal(null)
-    expect(await outcomes(one)).to.deep.equal(['1 succeeded'])
-    expect(await suite.row(one)).to.include({ state: 'completed', attempts: 1 })
-  })
-
   it('record one success of two, also under different numbers, and in one batch', async () => {
     const one = await suite.publish()
     expect(await suite.succeed(one)).not.to.equal(null)
@@ -180,44 +170,6 @@ describe('outcomes of an attempt whose row may have changed', () => {
     expect(await suite.succeedFirst(foreign)).to.equal(false)
     expect(await suite.fail(foreign, { owner: current })).to.equal(null)
     expect(await suite.row(one)).to.include({ state: 'in_progress', attempts: 0 })
-  })
-
-  it('goes by the webhook as it is: stopped where it was switched off meanwhile, without an incident', async () => {
-    for (const [change, reason] of [
-      ['enabled = false', 'webhook_disabled'],
-      ['deleted_at = now(), secret = NULL', 'webhook_deleted'],
-      [`subscribed_event_keys = '{invoice:paid}'`, 'unsubscribed'],
-    ] as const) {
-      const one = await suite.deliveryIn({ state: 'in_progress', owner: current, workflow: true })
-      await suite.change(one.webhookId, change)
-      const { result, toSignal } = await record(one, current)
-      expect(result).to.include({ state: 'stopped', dueAt: null, changesIncident: false })
-      expect(toSignal).to.equal(null)
-      expect(await suite.row(one)).to.include({
-        state: 'stopped',
-        stop_reason: reason,
-        attempts: 1,
-        next_attempt_at: null,
-        sweep_at: null,
-      })
-      expect(await incidents(one.webhookId)).to.have.length(0)
-      expect(await outcomes(one)).to.deep.equal(['1 failed'])
-    }
-  })
-
-  it('goes by the webhook as it is: waiting, with an incident, where it was switched off and on again', async () => {
-    const { dataSource } = suite.database
-    const one = await suite.deliveryIn({ state: 'in_progress', owner: current })
-    for (const enabled of [false, true]) {
-      await suite.change(one.webhookId, `enabled = ${enabled}`)
-      await stopUnwanted(dataSource, one)
-    }
-    expect(await suite.row(one)).to.include({ state: 'in_progress', owner: current })
-    const { result, toSignal } = await record(one, current)
-    expect(result).to.include({ state: 'waiting', changesIncident: true })
-    expect(toSignal).to.include({ webhookId: one.webhookId })
-    expect(await suite.row(one)).to.include({ state: 'waiting', attempts: 1, stop_reason: null })
-    expect(await incidents(one.webhookId)).to.have.length(1)
   })
 
   it('stops a test event that failed, and changes no incident', async () => {

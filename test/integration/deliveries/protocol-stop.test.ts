@@ -120,15 +120,6 @@ describe('the stop of what a webhook does not take', () => {
     expect(await suite.statesOf([one, other])).to.deep.equal(['pending', 'waiting'])
   })
 
-  it('stops deliveries of the keys that were dropped, and no others', async () => {
-    const webhook = await suite.webhook()
-    const kept = await suite.publish(webhook, { eventKey: 'invoice:paid' })
-    const dropped = await suite.publish(webhook, { eventKey: 'customer:created' })
-    await suite.change(webhook.webhookId, `subscribed_event_keys = '{invoice:paid}'`)
-    expect(await suite.stop(webhook)).to.equal(1)
-    expect(await suite.statesOf([kept, dropped])).to.deep.equal(['pending', 'stopped'])
-  })
-
   for (const [to, owed] of [
     [{ state: 'pending', workflow: false }, null],
     [{ state: 'pending', workflow: true }, 'signal'],
@@ -245,21 +236,6 @@ describe('the request of a retry', () => {
       expect(row.sweep_at!.getTime() - row.next_attempt_at!.getTime()).to.equal(5_000)
       expect(await suite.claim(one, { number: to.attempts + 1 })).to.include({ isRequested: true })
     })
-
-  it('is remembered during an attempt, and changes neither its run nor when it is swept', async () => {
-    const one = await suite.deliveryIn({ state: 'in_progress', attempts: 2, runs: 2 })
-    const before = await suite.row(one)
-    const [requested] = await suite.retry(one)
-    expect(requested).to.include({ state: 'in_progress', attempts: 2 })
-    expect(await suite.row(one)).to.deep.equal({ ...before, retry_requested: true })
-  })
-
-  it('is remembered before the first attempt, which is then that of the schedule', async () => {
-    const one = await suite.publish()
-    const before = await suite.row(one)
-    expect(await suite.retry(one)).to.have.length(1)
-    expect(await suite.row(one)).to.deep.equal({ ...before, retry_requested: true })
-  })
 
   it('passes over states that are not asked for, completed deliveries, test events, and what was stopped before any attempt', async () => {
     const webhook = await suite.webhook()
