@@ -1,3 +1,5 @@
+import { seededRandom } from '../../helpers/seeded-random.ts'
+
 /** Random numbers that repeat with their seed. */
 export type Dice = {
   /** A whole number from `min` to `max`, both included. */
@@ -10,15 +12,9 @@ export type Dice = {
   fork(): Dice
 }
 
-/** Creates dice from a 32-bit seed (the generator mulberry32). */
+/** Creates dice from a 32-bit seed. */
 export function createDice(seed: number): Dice {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = seededRandom(seed)
   const int = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1))
   return {
     int,

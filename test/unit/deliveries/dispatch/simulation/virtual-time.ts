@@ -1,4 +1,5 @@
 import type { Timers } from '../../../../../src/timers.ts'
+import { seededRandom } from '../../../../helpers/seeded-random.ts'
 
 /** A clock of its own: time passes from timer to timer. */
 export type VirtualTime = Timers & {
@@ -70,15 +71,9 @@ export function createVirtualTime(): VirtualTime {
   return time
 }
 
-/** A random generator that gives the same numbers for the same seed (mulberry32). */
+/** A random generator that gives the same numbers for the same seed. */
 export function createRandom(seed: number) {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = seededRandom(seed)
   return {
     next,
     between: (min: number, max: number): number => min + (max - min) * next(),
