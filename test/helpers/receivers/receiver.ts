@@ -103,13 +103,26 @@ export function createDeferredAnswers(): DeferredAnswers {
 
 export type Certificate = { key: string; cert: string; /** Path for NODE_EXTRA_CA_CERTS. */ file: string }
 
-/** A certificate for `localhost` that a process trusts when NODE_EXTRA_CA_CERTS names its file. */
-export async function createCertificate(): Promise<Certificate> {
-  const made = await generate([{ name: 'commonName', value: 'localhost' }], {
+type CertificateOptions = {
+  name?: string
+  /** Left out, the name; null for a certificate that only its subject names. */
+  altName?: string | null
+  notBeforeDate?: Date
+  notAfterDate?: Date
+}
+
+/** A certificate that signs itself, for `localhost`; a process trusts it when NODE_EXTRA_CA_CERTS names its file. */
+export async function createCertificate(options: CertificateOptions = {}): Promise<Certificate> {
+  const { name = 'localhost', altName = name, ...dates } = options
+  const made = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
+    algorithm: 'sha256',
+    ...dates,
     extensions: [
       { name: 'basicConstraints', cA: true },
-      { name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] },
+      ...(altName === null
+        ? []
+        : [{ name: 'subjectAltName' as const, altNames: [{ type: 2 as const, value: altName }] }]),
     ],
   })
   const file = join(mkdtempSync(join(tmpdir(), 'posthorn-certificate-')), 'ca.pem')

@@ -7,9 +7,9 @@ import { expect } from 'chai'
 import type { FailureCode } from '../../../src/domain/attempt-outcome.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
 import { blockProcess } from '../../helpers/block-process.ts'
+import { createCertificate } from '../../helpers/receivers/receiver.ts'
 import {
   answer,
-  createCertificate,
   createTestClient,
   drip,
   OK,

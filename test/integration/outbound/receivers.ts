@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import * as net from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import * as tls from 'node:tls'
-import { generate } from 'selfsigned'
 import { createHttpClient } from '../../../src/outbound/http-client.ts'
 import type { HttpClient, HttpClientOptions } from '../../../src/outbound/http-client.ts'
 
@@ -23,34 +22,6 @@ export type Receiver = {
   /** Connections that are open now. */
   open: () => number
   stop: () => Promise<void>
-}
-
-export type Certificate = { key: string; cert: string }
-
-type CertificateOptions = {
-  name?: string
-  /** Left out, the name; null for a certificate that only its subject names. */
-  altName?: string | null
-  notBefore?: Date
-  notAfter?: Date
-}
-
-/** A certificate that signs itself; trusted when given as `ca`. */
-export async function createCertificate(options: CertificateOptions = {}): Promise<Certificate> {
-  const { name = 'localhost', altName = name } = options
-  const pems = await generate([{ name: 'commonName', value: name }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    ...(options.notBefore === undefined ? {} : { notBeforeDate: options.notBefore }),
-    ...(options.notAfter === undefined ? {} : { notAfterDate: options.notAfter }),
-    extensions: [
-      { name: 'basicConstraints', cA: true },
-      ...(altName === null
-        ? []
-        : [{ name: 'subjectAltName' as const, altNames: [{ type: 2 as const, value: altName }] }]),
-    ],
-  })
-  return { key: pems.private, cert: pems.cert }
 }
 
 /**

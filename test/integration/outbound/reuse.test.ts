@@ -2,9 +2,10 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
+import { createCertificate } from '../../helpers/receivers/receiver.ts'
 import { post as postSigned } from '../../../src/deliveries/attempt/send-signed.ts'
 import type { HttpClient, PostResult } from '../../../src/outbound/http-client.ts'
-import { answer, answerAndHang, createCertificate, createTestClient } from './receivers.ts'
+import { answer, answerAndHang, createTestClient } from './receivers.ts'
 import { NO_REST, OK, onSecondRequest, startReceiver, type Behaviour, type Receiver } from './receivers.ts'
 
 const BODY = Buffer.from('{}')

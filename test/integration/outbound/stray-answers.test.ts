@@ -3,14 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { TlsOptions } from 'node:tls'
 import { expect } from 'chai'
 import type { HttpClientOptions } from '../../../src/outbound/http-client.ts'
-import {
-  createCertificate,
-  createTestClient,
-  NO_REST,
-  OK,
-  startReceiver,
-  type Certificate,
-} from './receivers.ts'
+import { createCertificate, type Certificate } from '../../helpers/receivers/receiver.ts'
+import { createTestClient, NO_REST, OK, startReceiver } from './receivers.ts'
 
 const REFUSAL = 'HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n'
 

@@ -3,8 +3,8 @@ import * as net from 'node:net'
 import * as tls from 'node:tls'
 import { expect } from 'chai'
 import { eventually } from '../../helpers/eventually.ts'
-import { createTestClient, answer, createCertificate, OK, startReceiver } from './receivers.ts'
-import type { Certificate } from './receivers.ts'
+import { createCertificate, type Certificate } from '../../helpers/receivers/receiver.ts'
+import { createTestClient, answer, OK, startReceiver } from './receivers.ts'
 import type { HttpClientOptions, PostResult } from '../../../src/outbound/http-client.ts'
 
 const DAY_MS = 86_400_000
@@ -66,12 +66,12 @@ describe('HttpClient.post over TLS', () => {
   it('refuses a certificate that has expired or is not valid yet', async () => {
     const now = Date.now()
     const old = await createCertificate({
-      notBefore: new Date(now - 9 * DAY_MS),
-      notAfter: new Date(now - DAY_MS),
+      notBeforeDate: new Date(now - 9 * DAY_MS),
+      notAfterDate: new Date(now - DAY_MS),
     })
     const early = await createCertificate({
-      notBefore: new Date(now + DAY_MS),
-      notAfter: new Date(now + 9 * DAY_MS),
+      notBeforeDate: new Date(now + DAY_MS),
+      notAfterDate: new Date(now + 9 * DAY_MS),
     })
     expectTlsError(await postTo(old, { ca: old.cert }), "The endpoint's certificate has expired.")
     expectTlsError(await postTo(early, { ca: early.cert }), "The endpoint's certificate is not valid yet.")
