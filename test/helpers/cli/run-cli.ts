@@ -4,9 +4,10 @@ import { testServers } from '../runner/servers.ts'
 import type { Arguments } from '../../../src/cli/command-line/command.ts'
 import { COMMANDS } from '../../../src/cli/command-line/commands.ts'
 import { findCommand, readArguments } from '../../../src/cli/command-line/read-arguments.ts'
-import { ALL_SETTINGS, ConfigError, type Environment, loadConfig } from '../../../src/config/load.ts'
+import { ALL_SETTINGS, type Environment, loadConfig } from '../../../src/config/load.ts'
 import { once } from 'node:events'
 import { eventually } from '../eventually.ts'
+import { problemsOf } from '../problems-of.ts'
 
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
@@ -32,16 +33,9 @@ export function argumentsOf(argv: readonly string[]): Arguments {
   return readArguments(wanted.command, wanted.args)
 }
 
-/** Returns the problems that `loadConfig` finds in these settings; none where they are valid. */
-export function problemsOf(env: Environment, names = ALL_SETTINGS): readonly string[] {
-  try {
-    loadConfig(env, names)
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
-  throw new Error('the configuration was accepted')
-}
+/** Returns the problems that `loadConfig` finds in these settings. */
+export const configProblemsOf = (env: Environment, names = ALL_SETTINGS): readonly string[] =>
+  problemsOf(() => loadConfig(env, names))
 
 export type Listener = {
   /** Everything it printed to standard output, and to standard error. */

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seedFromFile } from '../../../src/cli/seed.ts'
-import { ConfigError } from '../../../src/config/load.ts'
 import { useApi } from '../api/api.ts'
 
 export const KEY = 'camping-key-in-clear-0001-Wq7ZrT5n'
@@ -66,15 +65,4 @@ export function useSeededApi() {
     files,
     seed: (content: unknown) => seedFromFile(suite.database.url, files.write(content)),
   })
-}
-
-/** The problems that refused a piece of work. */
-export async function problemsOf(work: Promise<unknown>): Promise<readonly string[]> {
-  try {
-    await work
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems
-    throw error
-  }
-  throw new Error('nothing was refused')
 }

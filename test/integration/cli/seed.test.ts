@@ -2,15 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { seedFromFile } from '../../../src/cli/seed.ts'
 import { runCli } from '../../helpers/cli/run-cli.ts'
-import {
-  an,
-  camping,
-  KEY,
-  problemsOf,
-  seedOf,
-  useSeededApi,
-  withMember,
-} from '../../helpers/cli/seed-files.ts'
+import { an, camping, KEY, seedOf, useSeededApi, withMember } from '../../helpers/cli/seed-files.ts'
+import { rejectedProblemsOf } from '../../helpers/problems-of.ts'
 
 describe('posthorn seed', () => {
   const suite = useSeededApi()
@@ -87,7 +80,7 @@ describe('posthorn seed', () => {
     await seed(seedOf(camping))
     const before = await everything()
     const other = { ...camping, id: 'org_other', members: [{ ...an, id: 'mem_other' }] }
-    expect(await problemsOf(seed(seedOf(other)))).to.deep.equal([
+    expect(await rejectedProblemsOf(seed(seedOf(other)))).to.deep.equal([
       'the key "ci" of mem_other in org_other exists under another name',
     ])
     expect(await everything()).to.deep.equal(before)
@@ -162,7 +155,7 @@ describe('posthorn seed', () => {
   ]
   for (const [title, content, expected] of bad) {
     it(`refuses a file with ${title}, and names every problem and nothing else`, async () => {
-      const problems = await problemsOf(seed(content))
+      const problems = await rejectedProblemsOf(seed(content))
       for (const part of expected)
         expect(
           problems.filter((problem) => problem.includes(part)),
@@ -176,7 +169,7 @@ describe('posthorn seed', () => {
 
   it('accepts the short keys of the demo organisation only when it seeds that organisation', async () => {
     const demo = fileURLToPath(new URL('../../../src/dev/demo-seed.json', import.meta.url))
-    const problems = await problemsOf(seedFromFile(database.url, demo))
+    const problems = await rejectedProblemsOf(seedFromFile(database.url, demo))
     expect(problems).to.have.lengthOf(2)
     for (const problem of problems) expect(problem).to.match(/apiKeys\/0\/key must be 32 to 200 visible/)
     await seedFromFile(database.url, demo, { isDemo: true })

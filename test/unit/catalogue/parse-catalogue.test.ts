@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { builtInCatalogue } from '../../../src/catalogue/built-in-catalogue.ts'
-import { CatalogueError } from '../../../src/catalogue/catalogue.ts'
 import { parseCatalogue, printCatalogue } from '../../../src/catalogue/parse-catalogue.ts'
+import { rejectedProblemsOf } from '../../helpers/problems-of.ts'
 
 const entry = { key: 'order:shipped', meaning: 'Order shipped' }
 const withEntry = (change: object) => ({ eventKeys: [{ ...entry, ...change }] })
@@ -134,7 +134,8 @@ const bad: readonly [title: string, document: unknown, problems: readonly string
 describe('a catalogue document', () => {
   for (const [title, document, problems] of bad) {
     it(`is refused with ${title}`, async () => {
-      const found = await problemsOf(document)
+      const text = typeof document === 'string' ? document : JSON.stringify(document)
+      const found = await rejectedProblemsOf(parseCatalogue(text))
       expect(found, found.join('\n')).to.have.lengthOf(problems.length)
       for (const problem of problems)
         expect(
@@ -196,13 +197,3 @@ describe('a catalogue document', () => {
     ])
   })
 })
-
-async function problemsOf(document: unknown): Promise<readonly string[]> {
-  try {
-    await parseCatalogue(typeof document === 'string' ? document : JSON.stringify(document))
-  } catch (error) {
-    if (error instanceof CatalogueError) return error.problems
-    throw error
-  }
-  throw new Error('the document was accepted')
-}

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { readApiKeyCommand } from '../../../src/cli/api-key-arguments.ts'
 import { apiKeyPrefix, generateApiKey } from '../../../src/accounts/api-keys.ts'
-import { UsageError } from '../../../src/cli/command-line/command.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
+import { problemsOf } from '../../helpers/problems-of.ts'
 
 const NOW = new Date('2026-06-01T12:00:00Z')
 const ID = '01976f3e-8c1d-7a52-9b40-6d1f2e3a4b5c'
@@ -147,13 +147,3 @@ describe('generateApiKey', () => {
     expect(apiKeyPrefix('phk_abcdefgh')).to.equal('phk_abcd')
   })
 })
-
-function problemsOf(work: () => unknown): readonly string[] {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof UsageError) return error.problems
-    throw error
-  }
-  throw new Error('nothing was refused')
-}

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readListenCommand } from '../../../src/cli/listen/listen-arguments.ts'
-import { UsageError } from '../../../src/cli/command-line/command.ts'
 import { argumentsOf } from '../../helpers/cli/run-cli.ts'
+import { problemsOf } from '../../helpers/problems-of.ts'
 
 const KEY = 'phk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG'
 const ENV = { POSTHORN_KEY: KEY }
@@ -11,16 +11,6 @@ const read = (args: string[], env: Record<string, string>) =>
   readListenCommand(argumentsOf(['listen', ...args]), env)
 const parse = (line: string, env: Record<string, string> = ENV) =>
   read(line === '' ? [] : line.split(' '), env)
-
-function problemsOf(line: string, env: Record<string, string> = ENV): readonly string[] {
-  try {
-    parse(line, env)
-  } catch (error) {
-    if (error instanceof UsageError) return error.problems
-    throw error
-  }
-  throw new Error('nothing was refused')
-}
 
 describe('the arguments of posthorn listen', () => {
   it('need no more than a key and where to forward', () => {
@@ -95,7 +85,7 @@ describe('the arguments of posthorn listen', () => {
   ]
   for (const [line, env, problems] of bad) {
     it(`are refused as "${line}", each problem in words`, () => {
-      const found = problemsOf(line, env)
+      const found = problemsOf(() => parse(line, env))
       expect(found).to.have.length(problems.length)
       problems.forEach((problem, index) => {
         if (typeof problem === 'string') expect(found).to.include(problem)
@@ -114,8 +104,8 @@ describe('the arguments of posthorn listen', () => {
     `http://localhost:3000/#${KEY}`,
   ])
     it(`refuse a key in the URL: ${api.replace(KEY, '…')}`, () => {
-      expect(problemsOf(`--print --api ${api}`).join()).to.match(/^--api must have no user name/)
-      expect(problemsOf('--print', { ...ENV, POSTHORN_URL: api }).join()).to.match(
+      expect(problemsOf(() => parse(`--print --api ${api}`)).join()).to.match(/^--api must have no user name/)
+      expect(problemsOf(() => parse('--print', { ...ENV, POSTHORN_URL: api })).join()).to.match(
         /^POSTHORN_URL must have no/,
       )
     })
@@ -128,6 +118,6 @@ describe('the arguments of posthorn listen', () => {
       `--api ${KEY}`,
       `--forward-to ${KEY}`,
     ])
-      expect(problemsOf(line).join(), line).to.not.include(KEY)
+      expect(problemsOf(() => parse(line)).join(), line).to.not.include(KEY)
   })
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { ALL_SETTINGS, loadConfig, type Environment } from '../../../src/config/load.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
-import { problemsOf } from '../../helpers/cli/run-cli.ts'
+import { configProblemsOf } from '../../helpers/cli/run-cli.ts'
 
 const KEY = 'cd'.repeat(32)
 const required: Environment = {
@@ -37,7 +37,7 @@ describe('loadConfig', () => {
       allowHttp: false,
       allowedCidrs: [],
     })
-    expect(problemsOf({})).to.have.lengthOf(2)
+    expect(configProblemsOf({})).to.have.lengthOf(2)
   })
 
   it('treats an empty or blank variable as not set', () => {
@@ -45,7 +45,7 @@ describe('loadConfig', () => {
     expect(loadConfig({ ...empty, ...required }, ALL_SETTINGS)).to.deep.equal(
       loadConfig(required, ALL_SETTINGS),
     )
-    expect(problemsOf(empty)).to.have.lengthOf(2)
+    expect(configProblemsOf(empty)).to.have.lengthOf(2)
   })
 
   it('ignores white space around a value', () => {
@@ -69,14 +69,14 @@ describe('loadConfig', () => {
     })
 
     it('is refused beside the variable itself', () => {
-      expect(problemsOf({ ...required, DATABASE_URL_FILE: file })).to.deep.equal([
+      expect(configProblemsOf({ ...required, DATABASE_URL_FILE: file })).to.deep.equal([
         'DATABASE_URL is set, and so is DATABASE_URL_FILE: one of them is enough',
       ])
     })
 
     it('is missed where the file is, without naming its path', () => {
       const away = { DATABASE_URL_FILE: join(folder, 'away') }
-      expect(problemsOf(away, ['databaseUrl'])).to.deep.equal([
+      expect(configProblemsOf(away, ['databaseUrl'])).to.deep.equal([
         'DATABASE_URL cannot be read from the file that DATABASE_URL_FILE names (ENOENT)',
       ])
     })
@@ -97,7 +97,7 @@ describe('loadConfig', () => {
   })
 
   it('names every problem at once', () => {
-    const problems = problemsOf({ PORT: '70000', LOG_LEVEL: 'loud', POSTHORN_ALLOW_HTTP: 'yes' })
+    const problems = configProblemsOf({ PORT: '70000', LOG_LEVEL: 'loud', POSTHORN_ALLOW_HTTP: 'yes' })
     expect(problems).to.have.lengthOf(5)
     for (const variable of [
       'DATABASE_URL',
@@ -113,26 +113,26 @@ describe('loadConfig', () => {
     const parsed = (POSTHORN_ALLOW_HTTP: string) =>
       loadConfig({ POSTHORN_ALLOW_HTTP }, ['allowHttp']).allowHttp
     expect(['true', 'false', 'loopback', ''].map(parsed)).to.deep.equal([true, false, 'loopback', false])
-    expect(problemsOf({ POSTHORN_ALLOW_HTTP: 'local' }, ['allowHttp'])).to.deep.equal([
+    expect(configProblemsOf({ POSTHORN_ALLOW_HTTP: 'local' }, ['allowHttp'])).to.deep.equal([
       'POSTHORN_ALLOW_HTTP must be true, false or loopback',
     ])
   })
 
   it('explains the purpose of a missing variable', () => {
-    expect(problemsOf({})[0]).to.include(SETTINGS.databaseUrl.description)
+    expect(configProblemsOf({})[0]).to.include(SETTINGS.databaseUrl.description)
   })
 
   it('repeats no value in its messages: it might be a secret', () => {
     const value = 'sup3r-s3cret/value'
     const env = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, value]))
-    const problems = problemsOf(env)
+    const problems = configProblemsOf(env)
     expect(problems.length).to.be.greaterThan(10)
     expect(problems.join('\n')).to.not.include('s3cret')
   })
 
   for (const value of ['-1', '1.5', '1e3', '0x10', '3000 3001', 'abc', '65536', '99999999999', '\u0663']) {
     it(`refuses "${value}" as a port`, () => {
-      expect(problemsOf({ PORT: value }, ['port'])).to.deep.equal([
+      expect(configProblemsOf({ PORT: value }, ['port'])).to.deep.equal([
         'PORT must be a whole number from 0 to 65535',
       ])
     })
@@ -140,7 +140,7 @@ describe('loadConfig', () => {
 
   for (const value of ['mysql://db/posthorn', 'db:5432', 'posthorn', 'postgres:posthorn']) {
     it(`refuses "${value}" as the URL of the database`, () => {
-      expect(problemsOf({ DATABASE_URL: value }, ['databaseUrl'])).to.deep.equal([
+      expect(configProblemsOf({ DATABASE_URL: value }, ['databaseUrl'])).to.deep.equal([
         'DATABASE_URL must be a postgres:// URL',
       ])
     })
@@ -167,7 +167,7 @@ describe('loadConfig', () => {
       ['a comma too much', `a:${KEY},`],
     ] as const) {
       it(`refuses ${title}`, () => {
-        expect(problemsOf({ POSTHORN_ENCRYPTION_KEYS: text }, ['encryptionKeys'])[0]).to.match(
+        expect(configProblemsOf({ POSTHORN_ENCRYPTION_KEYS: text }, ['encryptionKeys'])[0]).to.match(
           /^POSTHORN_ENCRYPTION_KEYS must be id:key pairs/,
         )
       })
@@ -175,7 +175,7 @@ describe('loadConfig', () => {
 
     it('refuses one id twice', () => {
       expect(
-        problemsOf({ POSTHORN_ENCRYPTION_KEYS: `a:${KEY},a:${'01'.repeat(32)}` }, ['encryptionKeys']),
+        configProblemsOf({ POSTHORN_ENCRYPTION_KEYS: `a:${KEY},a:${'01'.repeat(32)}` }, ['encryptionKeys']),
       ).to.deep.equal(['POSTHORN_ENCRYPTION_KEYS names one key id twice'])
     })
   })
@@ -203,7 +203,7 @@ describe('loadConfig', () => {
       ['::1/64', /trusts more than proxies: ::1\/64 /],
     ] as const)
       it(`refuse ${value}`, () => {
-        const [problem, ...others] = problemsOf({ TRUSTED_PROXIES: value }, ['trustedProxies'])
+        const [problem, ...others] = configProblemsOf({ TRUSTED_PROXIES: value }, ['trustedProxies'])
         expect(problem).to.match(reason)
         expect(others).to.deep.equal([])
       })
@@ -217,7 +217,7 @@ describe('loadConfig', () => {
 
     for (const range of ['0.0.0.0/0', '::/0', '10.0.0.1', '10.0.0.0/33', 'localhost/8', '10.0.0.0/8,']) {
       it(`refuse ${range}`, () => {
-        expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: range }, ['allowedCidrs'])).to.have.lengthOf(1)
+        expect(configProblemsOf({ POSTHORN_ALLOWED_CIDRS: range }, ['allowedCidrs'])).to.have.lengthOf(1)
       })
     }
 
@@ -233,7 +233,7 @@ describe('loadConfig', () => {
       ['::fffe:0:0/95', ['::fffe:0:0/95']],
     ] as const) {
       it(`refuse ${ranges}, which allows more than private networks, and name the range that does`, () => {
-        const problems = problemsOf({ POSTHORN_ALLOWED_CIDRS: ranges }, ['allowedCidrs'])
+        const problems = configProblemsOf({ POSTHORN_ALLOWED_CIDRS: ranges }, ['allowedCidrs'])
         expect(problems).to.have.lengthOf(1)
         expect(problems[0]).to.include(`opens more than private networks: ${offending.join(', ')} (`)
       })
@@ -242,8 +242,8 @@ describe('loadConfig', () => {
     it('refuse many narrow ranges that together cover a large part of all addresses', () => {
       const blocks = (count: number) =>
         Array.from({ length: count }, (_, index) => `${index}.0.0.0/8`).join(',')
-      expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(256) }, ['allowedCidrs'])).to.have.lengthOf(1)
-      expect(problemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(17) }, ['allowedCidrs'])).to.have.lengthOf(1)
+      expect(configProblemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(256) }, ['allowedCidrs'])).to.have.lengthOf(1)
+      expect(configProblemsOf({ POSTHORN_ALLOWED_CIDRS: blocks(17) }, ['allowedCidrs'])).to.have.lengthOf(1)
       const some = `${blocks(16)},10.0.0.0/8,10.1.0.0/16,10.0.0.0/8`
       expect(SETTINGS.allowedCidrs.parse(some), 'what overlaps counts once').to.have.lengthOf(19)
     })
@@ -256,7 +256,7 @@ describe('loadConfig', () => {
 
     it('name the invalid range', () => {
       const env = { POSTHORN_ALLOWED_CIDRS: '10.0.0.0/8,x,fd00::/8,y' }
-      expect(problemsOf(env, ['allowedCidrs'])[0]).to.match(/number 2, 4$/)
+      expect(configProblemsOf(env, ['allowedCidrs'])[0]).to.match(/number 2, 4$/)
     })
   })
 })
@@ -284,7 +284,7 @@ describe('the limits of the API', () => {
     const { variable } = SETTINGS[name]
     it(`refuse an invalid ${variable}`, () => {
       for (const value of [String(min - 1), String(max + 1), '100/s', 'unlimited'])
-        expect(problemsOf({ [variable]: value }, [name]), value).to.deep.equal([
+        expect(configProblemsOf({ [variable]: value }, [name]), value).to.deep.equal([
           `${variable} must be a whole number from ${min} to ${max}`,
         ])
     })

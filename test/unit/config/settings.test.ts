@@ -3,7 +3,7 @@ import { ALL_SETTINGS, loadConfig, type Environment } from '../../../src/config/
 import { parseFrameAncestors, parseOperatorKeys } from '../../../src/config/parsers.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
 import { BRAND_SETTINGS } from '../../../src/process/service-settings.ts'
-import { problemsOf } from '../../helpers/cli/run-cli.ts'
+import { configProblemsOf } from '../../helpers/cli/run-cli.ts'
 
 const required: Environment = {
   DATABASE_URL: 'postgres://posthorn:p@db:5432/posthorn',
@@ -77,7 +77,9 @@ describe('the notification settings', () => {
     const { variable } = SETTINGS[name]
     it(`refuse an invalid ${variable}, with the reason and without the value`, () => {
       for (const value of values)
-        expect(problemsOf({ [variable]: value }, [name]), value).to.deep.equal([`${variable} ${reason}`])
+        expect(configProblemsOf({ [variable]: value }, [name]), value).to.deep.equal([
+          `${variable} ${reason}`,
+        ])
     })
   }
 })
