@@ -48,6 +48,7 @@ const webhooks: BadInput[] = [
   keys('with * twice', ['*', '*'], '/1', '/0'),
   keys('with one key twice', ['invoice:paid', 'customer:created', 'invoice:paid'], '/2'),
   keys('with organizationSettings:updated by name', ['organizationSettings:updated'], '/0'),
+  keys('with the key of test events', ['webhook:test'], '/0'),
   {
     title: 'a webhook with __proto__ and constructor',
     body: `{"__proto__":{"enabled":true},"constructor":{},${JSON.stringify(goodWebhook).slice(1)}`,
@@ -91,6 +92,7 @@ const ownKeys = [
 const event = refused('an event', EVENTS)
 const events: BadInput[] = [
   event('with the key *', { event: '*', data: {} }, '/event'),
+  event('with the key of test events', { event: 'webhook:test', data: {} }, '/event'),
   event(
     'with data outside its enumerations',
     {
