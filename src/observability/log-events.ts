@@ -1,5 +1,5 @@
 /** Level of a line, by severity; `warn or error`: a warning while the database is unavailable. */
-type LoggedLevel = 'info' | 'warn' | 'error' | 'warn or error'
+type LoggedLevel = 'info' | 'info or warn' | 'warn' | 'error' | 'warn or error'
 
 /**
  * Every event of the log with its level and meaning. `npm run check:docs` writes them into docs/troubleshooting.md. The
@@ -88,7 +88,10 @@ export const LOG_EVENTS: Readonly<Record<string, readonly [LoggedLevel, string]>
   'temporal.data_lost': ['warn', 'the namespace is a new one; everything is set up again'],
   'temporal.metrics_failed': ['warn', 'the SDK could not serve its metrics on a port'],
   'temporal.core_logged': ['warn or error', 'a line of the Temporal SDK'],
-  'retention.purged': ['info', 'one run of retention, with its numbers'],
+  'retention.purged': [
+    'info or warn',
+    'one run of retention, with its numbers; a warning where rows are left: a step failed, or PostgreSQL is too slow',
+  ],
   'stream.ended': [
     'info',
     'one event stream, with why: `client`, `slow`, `rights`, `stopped`, `regressed`, `fault`',

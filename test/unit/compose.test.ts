@@ -32,8 +32,9 @@ type Compose = {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Of a Temporal Cloud or a guarded cluster, and of the relay, which runs next to the platform's database. */
+/** Of a pooler, a Temporal Cloud or a guarded cluster, and of the relay, next to the platform's database. */
 const NOT_NEEDED_HERE = [
+  'DATABASE_POOLER',
   'RELAY_DATABASE_URL',
   'RELAY_OPERATOR_KEY',
   'RELAY_KEEP_HOURS',
@@ -128,7 +129,7 @@ describe('docker-compose.yml', () => {
 
     it('give the migration the address of the database alone', () => {
       const { environment = {}, secrets } = service('migrate')
-      expect(Object.keys(environment)).to.deep.equal(['DATABASE_URL', 'DATABASE_POOLER'])
+      expect(Object.keys(environment)).to.deep.equal(['DATABASE_URL'])
       expect(secrets).to.equal(undefined)
     })
 
@@ -168,6 +169,11 @@ describe('docker-compose.yml', () => {
       expect(service('migrate').depends_on).to.have.property('postgres')
       expect(service('api').depends_on).to.have.property('migrate')
       expect(service('worker').depends_on).to.include.keys('migrate', 'temporal-namespace')
+    })
+
+    it('are examined without starting what they depend on, such as the migration', () => {
+      const commands = read('docs/troubleshooting.md').match(/^docker compose run .* doctor$/gm)
+      expect(commands).to.deep.equal(['docker compose run --rm --no-deps worker doctor'])
     })
 
     it('accept events while Temporal is unavailable', () => {

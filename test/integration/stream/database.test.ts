@@ -5,6 +5,7 @@ import { createWatermark } from '../../../src/stream/watermark.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
+import { codeBlocksOf, readDocument } from '../../helpers/documents/documents.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 import { createTestApi, useApi } from '../../helpers/api/api.ts'
@@ -103,7 +104,7 @@ describe('a stream and its database', () => {
     await api.close()
   })
 
-  it('warns once of a transaction that delays events, by its name in PostgreSQL', async () => {
+  it('warns once of a transaction that delays events, by its name in PostgreSQL; the documented query finds it alone', async () => {
     const warnings: unknown[] = []
     const warn = (line: unknown): void => void warnings.push(line)
     const logger: ApiDependencies['logger'] = Object.assign(
@@ -118,13 +119,22 @@ describe('a stream and its database', () => {
     await holder.startTransaction()
     await holder.query('DELETE FROM event WHERE false')
     const [held] = (await holder.query(
-      `SELECT virtualtransaction AS id FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
-    )) as { id: string }[]
+      `SELECT virtualtransaction AS id, pid FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
+    )) as { id: string; pid: number }[]
     await publish()
     for (now of [0, 9_000, 10_000, 60_000]) expect(await watermark.advance()).to.equal(before)
     expect(warnings).to.deep.equal([{ event: 'stream.delayed', transactions: [held!.id] }])
-    await holder.rollbackTransaction()
-    await holder.release()
+    const maintenance = dataSource.createQueryRunner()
+    await maintenance.startTransaction()
+    await maintenance.query('LOCK TABLE event IN SHARE UPDATE EXCLUSIVE MODE')
+    const documented = codeBlocksOf(readDocument('docs/troubleshooting.md'))
+    const { text } = documented.find(({ heading }) => heading === 'Event streams are delayed')!
+    const found = await dataSource.query<{ pid: number }[]>(text)
+    expect(found.map(({ pid }) => pid)).to.deep.equal([held!.pid])
+    for (const runner of [maintenance, holder]) {
+      await runner.rollbackTransaction()
+      await runner.release()
+    }
     expect((await watermark.advance())!.sequence).to.be.above(before!.sequence)
   })
 })
