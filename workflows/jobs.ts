@@ -41,13 +41,9 @@ export function eraseOrganisation(input: EraseOrganisationInput): Promise<void> 
   })
 }
 
-/**
- * One pass takes ten minutes at most; the rest is for a database that is unavailable. What fails in three passes is left
- * to the next run of the schedule.
- */
+/** What fails in three passes, or by the end of the run, is left to the next run of the schedule. */
 const { purge: purgePass } = proxyActivities<Activities>({
   ...ACTIVITY_OPTIONS,
-  startToCloseTimeout: '30 minutes',
   retry: { ...ACTIVITY_OPTIONS.retry, maximumAttempts: 3 },
 })
 
