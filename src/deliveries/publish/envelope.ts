@@ -6,7 +6,7 @@ import type { NewEvent } from '../protocol/commit-events.ts'
 export type Envelope = {
   event: string
   dataText: string
-  /** Unix ms. */
+  /** Unix ms. A fraction, as that of the clock, is rounded. */
   timestamp: number
   traceId: string
   spanId: string | null
@@ -42,8 +42,9 @@ export function newEvent(
   envelope: Envelope,
   webhookId: string | null = null,
 ): NewEvent {
-  const { event: key, timestamp, traceId } = envelope
-  const body = serialiseEnvelope(envelope)
+  const { event: key, traceId } = envelope
+  const timestamp = Math.round(envelope.timestamp)
+  const body = serialiseEnvelope({ ...envelope, timestamp })
   return { id: newId(), organisationId, key, body, emittedAt: new Date(timestamp), traceId, webhookId }
 }
 

@@ -257,7 +257,7 @@ async function publishInTrace(
   const envelope = {
     event,
     dataText,
-    timestamp: timestamp ?? Math.round(clock.nowMs()),
+    timestamp: timestamp ?? clock.nowMs(),
     traceId,
     spanId,
     triggeredBy,

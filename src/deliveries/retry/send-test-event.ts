@@ -37,8 +37,7 @@ export async function sendTestEvent(
       ? { event: TEST_EVENT_KEY, data: { webhookId } }
       : { event: eventKey, data: exampleFor(actor, webhook, catalogue, eventKey) }
   const triggeredBy = await findMember(dataSource, organisationId, actor.memberId)
-  const timestamp = Math.round(clock.nowMs())
-  const event = newTestEvent(organisationId, webhookId, { ...sent, timestamp, triggeredBy })
+  const event = newTestEvent(organisationId, webhookId, { ...sent, timestamp: clock.nowMs(), triggeredBy })
   const delivery = await dataSource.transaction(async (manager) => {
     const [[committed] = []] = await commitReserved(manager, commits, [event], 1)
     if (committed === undefined) throw webhookDisabled(webhook)

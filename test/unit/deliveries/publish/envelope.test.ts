@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { serialiseEnvelope, type Envelope } from '../../../../src/deliveries/publish/envelope.ts'
+import { newEvent, serialiseEnvelope, type Envelope } from '../../../../src/deliveries/publish/envelope.ts'
 
 const fields: Envelope = {
   event: 'customer:created',
@@ -11,6 +11,14 @@ const fields: Envelope = {
 }
 const text = (changes: Partial<Envelope> = {}): string =>
   serialiseEnvelope({ ...fields, ...changes }).toString('utf8')
+
+describe('newEvent', () => {
+  it('rounds the time to the millisecond, in its body and outside alike', () => {
+    const { body, emittedAt } = newEvent('org_1', { ...fields, timestamp: 1_700_000_000_122.7 })
+    expect(body.toString()).to.include('"timestamp":1700000000123,')
+    expect(emittedAt.getTime()).to.equal(fields.timestamp)
+  })
+})
 
 describe('serialiseEnvelope', () => {
   it('writes the fields of spec 2.2, in its order, on one line', () => {
