@@ -275,7 +275,7 @@ describe('docs/production.md, executed from top to bottom', function () {
       expect(targets).to.not.be.empty
       for (const target of targets) expect(target).to.match(new RegExp(`:${metricsPort}$`))
       writeFileSync(machine.path('/etc/prometheus/prometheus.yml'), machine.here(text))
-      return Promise.resolve({ stdout: '', stderr: '' })
+      return run(`curl -fsS http://${targets[0]}/metrics`)
     },
     js({ text }) {
       writeFileSync(machine.path('/etc/posthorn/traces/register.mjs'), text)
