@@ -14,7 +14,7 @@ export type Backpressure = {
  * the last one waits for a third of a second. It stays behind until fewer arrive in a second, so that it does not get
  * the rest of a burst whenever it has a free slot.
  */
-const MIN_BEHIND = 16
+export const MIN_BEHIND = 16
 
 /** Workflows that follow cost Temporal as much as new deliveries: above this rate they start at their lowest pace. */
 const MAX_QUIET_PER_SECOND = 50

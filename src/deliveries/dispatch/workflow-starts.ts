@@ -10,6 +10,7 @@ import { createPace, type Pace, type Timers } from '../../timers.ts'
 import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { START_HOLD_MS, type SweptRow } from '../protocol/sweep.ts'
 import type { HeldDelivery } from '../protocol/commit-events.ts'
+import { MIN_BEHIND } from './backpressure.ts'
 import type { RowBatch } from './delivery-rows.ts'
 import { createTally } from '../../tally.ts'
 
@@ -69,7 +70,7 @@ export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttempt
 
 /** Starts the workflows of deliveries. What finds no room, or no time, it drops: its row is taken up again. */
 export type WorkflowStarts = {
-  /** Queues the start; an attempt at a slow endpoint only where it has a free slot. */
+  /** Queues the start where its endpoint has a slot soon, and a few of fast endpoints without one. */
   add(delivery: HeldDelivery): void
   /** Starts the workflow with the retry of an inline attempt, in a moment. */
   addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
@@ -221,9 +222,11 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   return {
     add(delivery) {
       const { webhookId } = delivery
+      const hasSlot = roomOf(webhookId) > 0
+      // As many of fast endpoints wait for a slot as show that Temporal is behind.
       const hasRoom = isSlow(webhookId)
-        ? Math.min(slowRoom(), roomOf(webhookId)) > 0
-        : room() > 0 && queue.sizeOf(webhookId) < MAX_QUEUED_OF_WEBHOOK
+        ? slowRoom() > 0 && hasSlot
+        : room() > 0 && (hasSlot || queue.size() < MIN_BEHIND)
       if (!hasRoom) drop(delivery)
       else if (isSlow(webhookId)) {
         inTemporal.add(delivery, true)

@@ -87,6 +87,18 @@ describe('first attempts by workflows, simulated', () => {
       expect(Math.max(...waits(count))).to.be.below(withinMs)
     })
 
+  it('do not wait behind those of endpoints without a free slot', async () => {
+    const { publish, time, behaviours, waits } = await createKnown('fast')
+    for (const webhookId of ['new', 'newer', 'newest']) {
+      behaviours.set(webhookId, 'hangs')
+      for (let event = 0; event < 100; event++) publish([webhookId])
+    }
+    await time.run(10_200)
+    publish(['known'])
+    await time.run(20_000)
+    expect(waits(1)[0]).to.be.below(500)
+  })
+
   it('are made inline in `overflow` where a slow Temporal has those of an endpoint that has not answered', async () => {
     const world = createWorld({
       seed: 1,
