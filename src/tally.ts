@@ -3,6 +3,7 @@ export type Tally<Key> = {
   /** Adds an amount, which may be negative. */
   add(key: Key, amount: number): void
   of(key: Key): number
+  keys(): Key[]
   total(): number
   /** Returns the key with the largest amount, of several the one that has had one for longest; none without amounts. */
   largest(): Key | undefined
@@ -19,6 +20,7 @@ export function createTally<Key = string>(): Tally<Key> {
       total += amount
     },
     of: (key) => amounts.get(key) ?? 0,
+    keys: () => [...amounts.keys()],
     total: () => total,
     largest() {
       const none: [Key | undefined, number] = [undefined, 0]

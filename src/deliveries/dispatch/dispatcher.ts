@@ -105,6 +105,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const puller = createPuller({
     ...dependencies,
     starts,
+    inTemporal,
     reservations,
     isInline,
     claim,

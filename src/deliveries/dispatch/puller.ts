@@ -5,7 +5,7 @@ import type { Endpoints } from '../attempt/endpoint-concurrency.ts'
 import { START_HOLD_MS } from '../protocol/sweep.ts'
 import { createPollLoop, type PollLoop } from '../../poll-loop.ts'
 import { hold, type DeliveryRows } from './delivery-rows.ts'
-import type { WorkflowStarts } from './workflow-starts.ts'
+import type { FirstAttemptsInTemporal, WorkflowStarts } from './workflow-starts.ts'
 
 /** Takes up deliveries without a workflow from their rows, as many as can begin soon. */
 export type Puller = Pick<PollLoop, 'start' | 'stop'> & {
@@ -29,6 +29,7 @@ export type PullerDependencies = {
   rows: Pick<DeliveryRows, 'findUnstarted' | 'sweepLater'>
   endpoints: Pick<Endpoints, 'health' | 'slow' | 'inUse'>
   starts: WorkflowStarts
+  inTemporal: Pick<FirstAttemptsInTemporal, 'webhookIds'>
   reservations: Capacity
   timers: Timers
   logger: Logger
@@ -41,14 +42,15 @@ export type PullerDependencies = {
 }
 
 export function createPuller(dependencies: PullerDependencies): Puller {
-  const { rows, endpoints, starts, reservations, timers, isInline } = dependencies
+  const { rows, endpoints, starts, inTemporal, reservations, timers, isInline } = dependencies
 
   async function pullFast(slow: readonly string[]): Promise<void> {
     const isHere = isInline()
     const capacity = isHere ? reservations : starts
     const limit = Math.min(MAX_PULLED, capacity.room())
     if (limit === 0) return
-    const listed = [...new Set([...endpoints.inUse(), ...slow])].map((webhookId) => ({
+    const known = new Set([...endpoints.inUse(), ...inTemporal.webhookIds(), ...slow])
+    const listed = [...known].map((webhookId) => ({
       webhookId,
       room: endpoints.health(webhookId) === 'slow' ? 0 : Math.min(limit, capacity.roomOf(webhookId)),
     }))

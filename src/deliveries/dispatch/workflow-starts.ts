@@ -15,12 +15,14 @@ import type { RowBatch } from './delivery-rows.ts'
 import { createTally } from '../../tally.ts'
 
 /** The first attempts that this process has left to workflows, until they begin. */
-type FirstAttemptsInTemporal = {
+export type FirstAttemptsInTemporal = {
   /** `isSlow`: on the task queue of slow endpoints, where waiting does not mean that Temporal is behind. */
   add(delivery: { deliveryId: string; webhookId: string }, isSlow: boolean): void
   remove(deliveryId: string): void
   /** Returns those of a webhook. */
   of(webhookId: string): number
+  /** Returns the webhooks that have some. */
+  webhookIds(): string[]
   /** Returns those that wait for a worker, without those of slow endpoints. */
   waiting(): number
   /** Returns those that wait for `ms` or longer. Removes those that are left to the sweeper. */
@@ -55,6 +57,7 @@ export function createFirstAttemptsInTemporal(nowMs: () => number): FirstAttempt
     },
     remove,
     of: (webhookId) => perWebhook.of(webhookId),
+    webhookIds: () => perWebhook.keys(),
     waiting: () => waiting,
     since(ms) {
       const old: { deliveryId: string; webhookId: string }[] = []
