@@ -64,9 +64,6 @@ const NONE = { rooms: { inAll: 0, defaultRoom: 0, webhooks: [] }, settle: () => 
 /** Interval at which all that waits is considered again. */
 const CHECK_INTERVAL_MS = 250
 
-/** How long a start waits for Temporal before it is considered for an inline attempt. */
-const MAX_START_DELAY_MS = 500
-
 /** After this time in Temporal, and in this interval, first attempts are checked: another process may have made them. */
 const ELSEWHERE_INTERVAL_MS = 250
 
@@ -114,7 +111,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const stopChecking = every(timers, CHECK_INTERVAL_MS, () => {
     inline.check()
     starts.check()
-    if (isInline()) beginHeld(starts.takeWaiting(MAX_START_DELAY_MS))
+    if (isInline()) beginHeld(starts.takeAll())
   })
   const elsewhere = createPollLoop({
     intervalMs: ELSEWHERE_INTERVAL_MS,

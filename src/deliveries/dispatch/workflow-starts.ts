@@ -87,8 +87,8 @@ export type WorkflowStarts = {
   room(): number
   roomOf(webhookId: string): number
   slowRoom(): number
-  /** Removes and returns the starts of fast endpoints that have waited for `ms`, or all. */
-  takeWaiting(ms: number): HeldDelivery[]
+  /** Removes and returns the queued starts of fast endpoints. */
+  takeAll(): HeldDelivery[]
   inFlight(): number
   /** True while Temporal is unavailable, and shortly after. */
   isPaused(): boolean
@@ -252,8 +252,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     room,
     roomOf,
     slowRoom,
-    takeWaiting: (ms) =>
-      queue.drain(({ heldUntilMs }) => isPaused() || timers.nowMs() >= heldUntilMs - START_HOLD_MS + ms),
+    takeAll: () => queue.drain(),
     inFlight: () => queue.inFlight() + slow.size,
     isPaused,
     async stop() {

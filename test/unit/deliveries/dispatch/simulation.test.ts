@@ -118,6 +118,17 @@ describe('first attempts by workflows, simulated', () => {
     expect(waits(100).sort((one, other) => one - other)[50]).to.be.below(1_000)
   })
 
+  it('are made inline in `overflow` as soon as Temporal is behind, also those whose starts wait', async () => {
+    const { state, time, publish, waits } = createProcess('overflow', 2)
+    for (let event = 0; event < 15; event++) publish(['known'])
+    await time.run(5_000)
+    state.isTemporalSlow = true
+    for (let event = 0; event < 30; event++) publish(['known'])
+    await time.run(15_000)
+    // Two starts are in flight.
+    expect(waits(30).sort((one, other) => one - other)[27]).to.be.below(350)
+  })
+
   it('are held from the commit on only where all of it has room, and Temporal is available', async () => {
     const { dispatcher, state } = await createKnown('fast')
     const holdMs = (count: number) => dispatcher.reserve([AUDIENCE], count).sweepAfterMs
