@@ -47,14 +47,24 @@ export const DELIVERY_COLUMNS = `delivery.id, delivery.webhook_id AS "webhookId"
             'statusCode', status_code, 'failureCode', failure_code, 'error', error)
      FROM attempt WHERE delivery_id = delivery.id AND number = delivery.attempts) AS "latestAttempt"`
 
+/** Deliveries shown of one event, for each replay may make another. */
+const SHOWN_DELIVERIES = 1_000
+
+/**
+ * The newest {@link SHOWN_DELIVERIES} of an event, oldest first. Without OFFSET PostgreSQL may walk all deliveries in the
+ * order of their ids.
+ */
 export async function listDeliveriesOfEvent(
   db: Db,
   organisationId: string,
   eventId: string,
 ): Promise<DeliveryRow[]> {
   return sql(
-    `SELECT ${DELIVERY_COLUMNS} FROM delivery JOIN event ON event.id = delivery.event_id
-      WHERE delivery.organisation_id = :organisationId AND delivery.event_id = :eventId ORDER BY delivery.id`,
+    `SELECT ${DELIVERY_COLUMNS}
+       FROM (SELECT * FROM (SELECT * FROM delivery
+                             WHERE organisation_id = :organisationId AND event_id = :eventId OFFSET 0) own
+              ORDER BY id DESC LIMIT ${SHOWN_DELIVERIES}) delivery
+       JOIN event ON event.id = delivery.event_id ORDER BY delivery.id`,
     { organisationId, eventId },
   ).rows(db)
 }

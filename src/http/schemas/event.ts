@@ -84,7 +84,7 @@ export const EventSchema = Type.Object(
     payload: orNull(EnvelopeSchema, {
       description: "null for a member without the event key's permission, and once it is erased",
     }),
-    deliveries: Type.Array(DeliverySchema),
+    deliveries: Type.Array(DeliverySchema, { description: 'The newest 1,000, oldest first' }),
   },
   { title: 'Event' },
 )

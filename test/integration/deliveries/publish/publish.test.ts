@@ -145,6 +145,26 @@ describe('POST /events', () => {
     expect(answer.text).to.include(`"payload":${await storedBody(id)}`)
     expect(answer.json).to.have.nested.property('deliveries[0].state', 'pending')
   })
+
+  it('shows the newest thousand deliveries of an event that was replayed more often', async () => {
+    const { dataSource } = suite.database
+    const { organisationId, apiKey } = member
+    await createWebhookRow(dataSource, { organisationId, url: 'https://receiver.example.com/' })
+    const { id } = (await publish({ body: { event: 'customer:created', data: { id: 'cus_1' } } })).json as {
+      id: string
+    }
+    await dataSource.query(
+      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, completed_at)
+       SELECT uuidv7(interval '1 hour'), event_id, webhook_id, organisation_id, 'completed', 1, now()
+         FROM delivery, generate_series(1, 1000) WHERE event_id = $1`,
+      [id],
+    )
+    const answer = await suite.api.call('GET', `/api/orgs/${organisationId}/events/${id}`, { apiKey })
+    const { deliveries } = answer.json as { deliveries: { id: string; state: string }[] }
+    expect(deliveries).to.have.lengthOf(1_000)
+    expect(deliveries.filter(({ state }) => state !== 'completed')).to.deep.equal([])
+    expect(deliveries).to.deep.equal(deliveries.toSorted((a, b) => (a.id < b.id ? -1 : 1)))
+  })
 })
 
 describe('an event whose sender has given up', () => {

@@ -15,6 +15,9 @@ import { nameFor } from './delivery-table.js'
 
 const EVERY_MS = 3_000
 
+/** Deliveries that the API shows of an event at most. */
+const MAX_SHOWN = 1_000
+
 /**
  * One event: its payload, and the delivery to each webhook.
  * @param {App} app
@@ -85,7 +88,7 @@ export function createEventView(app, eventId) {
       ${payloadErased === null ? nothing : erasedNote(app, payloadErased)}
       <div class="event">
         <section class="card" aria-label="Deliveries">
-          <h2>${plural(deliveries.length, 'delivery')}</h2>
+          <h2>${deliveries.length < MAX_SHOWN ? '' : 'The newest '}${plural(deliveries.length, 'delivery')}</h2>
           ${deliveries.length === 0 ? html`<p class="faint">No webhook was subscribed.</p>` : renderTable({ caption: 'Deliveries of the event', columns, rows: deliveries })}
         </section>
         <section class="card" aria-label="Ids">
