@@ -40,7 +40,7 @@ export type JobProgress = { isRunning: boolean; hasAdvanced: boolean; isRefused:
 
 const MAX_CONCURRENT_WEBHOOKS = 4
 
-/** Of the POSTs that the endpoint takes at once, a replay leaves the others to fresh events. */
+/** Of the POSTs that the endpoint takes at once, the replays to a webhook leave the others to fresh events. */
 const REPLAY_SHARE = 0.5
 
 /** The step leaves out a webhook whose lock is held for longer: the next step comes soon, and the others go on. */
@@ -48,9 +48,9 @@ const LOCK_TIMEOUT_MS = 500
 
 /**
  * Takes one step of a retry job: counts the deliveries whose attempt has ended and requests the next ones, so that at most
- * `webhookConcurrency` of each webhook are in flight, and of a replay half of what its endpoint takes at once. It waits for
- * no attempt; the caller repeats it. The cursor of each webhook is stored, and advanced under its lock: concurrent or
- * repeated steps take no delivery twice.
+ * `webhookConcurrency` of each webhook are in flight, and of all its replays half of what its endpoint takes at once. It
+ * waits for no attempt; the caller repeats it. The cursor of each webhook is stored, and advanced under its lock: concurrent
+ * or repeated steps take no delivery twice.
  */
 export async function advanceRetryJob(
   dependencies: RetryJobDependencies,
@@ -104,14 +104,16 @@ async function takeStep(
 ): Promise<Step> {
   const progress = await lockRetryPart(manager, part)
   if (progress === null) return { ...LEFT_OUT, isFinished: true }
-  const { replay, done, succeeded, failed } = progress
+  const { replay, done, succeeded, failed, replays, underWayOfOthers } = progress
   const attempts = await findRequestedAttempts(manager, part.organisationId, progress.underWay)
   const count = (outcome: (typeof attempts)[number]['outcome']): number =>
     attempts.filter((attempt) => attempt.outcome === outcome).length
   const open = attempts.filter(({ outcome }) => outcome === 'under_way')
   const ended = attempts.length - open.length
   const replayLimit = Math.max(1, Math.floor(endpoints.limit(part.webhookId) * REPLAY_SHARE))
-  const limit = (replay === null ? webhookConcurrency : replayLimit) - open.length
+  const share = Math.max(1, Math.floor(replayLimit / replays))
+  const most = replay === null ? webhookConcurrency : Math.min(share, replayLimit - underWayOfOthers)
+  const limit = most - open.length
   const next =
     progress.mode === 'replay'
       ? await beginReplayed(manager, part, progress, limit)

@@ -238,6 +238,20 @@ describe('POST replays', () => {
     expect(receiver.posts).to.have.length(6)
   })
 
+  it('takes half of what the endpoint takes at once also where several replays run, and each goes on', async () => {
+    await publish(8)
+    await newWebhook()
+    const jobs = [await start()]
+    await step(jobs[0]!)
+    jobs.push(await start({ include: 'all' }))
+    await step(jobs[1]!)
+    expect(await attemptPending()).to.equal(3)
+    for (const job of [...jobs, ...jobs]) await step(job)
+    expect(await attemptPending()).to.be.at.most(3)
+    for (const job of jobs) await step(job)
+    for (const [index, job] of jobs.entries()) expect((await read(job)).done).to.be.above(index === 0 ? 3 : 0)
+  })
+
   it('counts the first 100,000 events of a longer range, and goes on beyond them', async () => {
     const { dataSource } = suite.database
     await publish(1)
