@@ -2,8 +2,17 @@
 import { sql, type Db } from '../connection/db.ts'
 import { latestAttempts } from './overview.ts'
 
-/** Attempts that began within one bucket of time, by outcome. */
-export type BucketRow = { startedAt: Date; succeeded: number; failed: number }
+/**
+ * Attempts of a webhook that began within one bucket of time, by outcome. `maxCounted`: so many of an outcome are counted
+ * at most, in all buckets of the webhook.
+ */
+export type BucketRow = {
+  webhookId: string
+  startedAt: Date
+  succeeded: number
+  failed: number
+  maxCounted: number
+}
 
 /** How long first attempts let events wait: from the commit of the event to the end of the first attempt. */
 export type FirstAttemptLatency = { count: number; p50Ms: number | null; p99Ms: number | null }
@@ -11,8 +20,9 @@ export type FirstAttemptLatency = { count: number; p50Ms: number | null; p99Ms: 
 /** A larger sample makes the figures no better, and reading it slow. */
 const LATENCY_SAMPLE = 2_000
 
-/** Of each webhook and outcome the latest so many attempts are counted. */
-export const MAX_COUNTED = 20_000
+/** Of each webhook and outcome the latest so many attempts are counted, of many webhooks so many together. */
+const MAX_COUNTED = 20_000
+const MAX_COUNTED_OF_ALL = 200_000
 
 type Buckets = { buckets: number; bucketMs: number }
 
@@ -26,13 +36,13 @@ export async function listBuckets(
   organisationId: string,
   webhookId: string | null,
   { buckets, bucketMs }: Buckets,
-): Promise<(BucketRow & { webhookId: string })[]> {
+): Promise<BucketRow[]> {
   const counted = (outcome: 'succeeded' | 'failed') =>
     `LEFT JOIN LATERAL (
        SELECT date_bin(:bucketMs * interval '1 ms', started_at, (SELECT first FROM span)) AS bucket, count(*)::int AS count
          FROM (SELECT started_at FROM attempt
                 WHERE webhook_id = own.id AND outcome = '${outcome}' AND started_at >= (SELECT first FROM span)
-                ORDER BY started_at DESC LIMIT ${MAX_COUNTED}) latest
+                ORDER BY started_at DESC LIMIT (SELECT most FROM bound)) latest
         GROUP BY 1
      ) ${outcome} ON true`
   return sql(
@@ -42,14 +52,17 @@ export async function listBuckets(
      ), span AS (
        SELECT this - (:buckets::int - 1) * :bucketMs * interval '1 ms' AS first, this AS last
          FROM date_bin(:bucketMs * interval '1 ms', now(), 'epoch') this
+     ), bound AS (
+       SELECT least(${MAX_COUNTED}, ${MAX_COUNTED_OF_ALL} / greatest(count(*), 1))::int AS most FROM own
      ), succeeded AS (
        SELECT own.id, bucket, count FROM own ${counted('succeeded')}
      ), failed AS (
        SELECT own.id, bucket, count FROM own ${counted('failed')}
      )
      SELECT id AS "webhookId", bucket AS "startedAt",
-            coalesce(succeeded.count, 0) AS succeeded, coalesce(failed.count, 0) AS failed
-       FROM own CROSS JOIN span CROSS JOIN generate_series(span.first, span.last, :bucketMs * interval '1 ms') AS bucket
+            coalesce(succeeded.count, 0) AS succeeded, coalesce(failed.count, 0) AS failed, most AS "maxCounted"
+       FROM own CROSS JOIN bound CROSS JOIN span
+      CROSS JOIN generate_series(span.first, span.last, :bucketMs * interval '1 ms') AS bucket
        LEFT JOIN succeeded USING (id, bucket)
        LEFT JOIN failed USING (id, bucket)
       ORDER BY own.created_at, id, bucket`,

@@ -1,4 +1,4 @@
-import { MAX_COUNTED, type BucketRow, type FirstAttemptLatency } from '../../db/queries/activity.ts'
+import type { BucketRow, FirstAttemptLatency } from '../../db/queries/activity.ts'
 import type { Backlog } from '../../db/queries/backlog.ts'
 import type { FailuresRow } from '../../db/queries/failures.ts'
 import type { ListedIncident } from '../../db/queries/incidents.ts'
@@ -57,13 +57,11 @@ function statusOf({ enabled, openIncident, latestAttempt, recent }: OverviewRow)
   return webhookStatus({ enabled, hasOpenIncident: openIncident !== null, latestOutcome, sinceOpened })
 }
 
-type Buckets = (BucketRow & { webhookId: string })[]
-
 const presentShownActivity = presenter(ActivitySchema)
 
 export function presentActivity(
   bucketMs: number,
-  buckets: Buckets,
+  buckets: BucketRow[],
   found: { p95DurationMs: number | null; firstAttempt: FirstAttemptLatency; failures: FailuresRow },
 ) {
   return presentShownActivity({
@@ -76,7 +74,7 @@ export function presentActivity(
 const presentWebhookActivity = presenter(WebhookActivitySchema)
 
 /** Groups the buckets of several webhooks: as many of each, one webhook after the other. */
-export function presentActivities(bucketMs: number, buckets: Buckets) {
+export function presentActivities(bucketMs: number, buckets: BucketRow[]) {
   const webhookIds = [...new Set(buckets.map(({ webhookId }) => webhookId))]
   const perWebhook = buckets.length / webhookIds.length
   return webhookIds.map((webhookId, index) => {
@@ -85,9 +83,9 @@ export function presentActivities(bucketMs: number, buckets: Buckets) {
   })
 }
 
-function countedIn(buckets: Buckets, bucketMs: number) {
+function countedIn(buckets: BucketRow[], bucketMs: number) {
   const isFull = (outcome: 'succeeded' | 'failed') =>
-    buckets.reduce((sum, bucket) => sum + bucket[outcome], 0) >= MAX_COUNTED
+    buckets.reduce((sum, bucket) => sum + bucket[outcome], 0) >= (buckets[0]?.maxCounted ?? Infinity)
   return { bucketMs, buckets, isCapped: isFull('succeeded') || isFull('failed') }
 }
 

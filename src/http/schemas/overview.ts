@@ -187,7 +187,8 @@ const BUCKETS = {
     description: 'Whole buckets in UTC, oldest first; the last one is under way',
   }),
   isCapped: Type.Boolean({
-    description: 'There may be more attempts: the latest 20,000 of each outcome are counted',
+    description:
+      'There may be more attempts: the latest 20,000 of each outcome are counted, and of more than ten webhooks the latest 200,000 in equal shares',
     examples: [false],
   }),
 }

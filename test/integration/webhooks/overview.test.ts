@@ -155,6 +155,28 @@ describe('the overview of webhooks', () => {
     )
   })
 
+  it('counts fewer attempts of each webhook where there are many, and says so', async () => {
+    await delivered('now()', [{ number: 1, outcome: 'failed', startedAt: 'now()' }])
+    await suite.database.dataSource.query(
+      `INSERT INTO attempt (delivery_id, number, webhook_id, trigger, url, started_at, duration_ms, outcome)
+       SELECT delivery_id, later, webhook_id, trigger, url, started_at, 0, outcome
+         FROM attempt, generate_series(2, 250) AS later WHERE webhook_id = $1`,
+      [webhookId],
+    )
+    await suite.database.dataSource.query(
+      `INSERT INTO webhook SELECT (jsonb_populate_record(webhook, jsonb_build_object('id', gen_random_uuid()))).*
+         FROM webhook, generate_series(2, 1000) WHERE id = $1`,
+      [webhookId],
+    )
+    const failed = ({ buckets }: Pick<Static<typeof ActivitySchema>, 'buckets'>) =>
+      buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
+    const { data } = await get<Static<typeof ActivityListSchema>>('/activity')
+    const ofAll = data.filter((row) => row.isCapped)
+    expect(ofAll.map((row) => [row.webhookId, failed(row)])).to.deep.equal([[webhookId, 200]])
+    const one = await activity()
+    expect([failed(one), one.isCapped]).to.deep.equal([250, false])
+  })
+
   it('tells a degraded webhook from a failing one, with the share and p95 of its recent attempts', async () => {
     const { dataSource } = suite.database
     for (let index = 1; index <= 46; index++)
