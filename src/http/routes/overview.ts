@@ -113,7 +113,7 @@ export const auditRoutes: readonly Route[] = [
     operationId: 'listAudit',
     summary: 'See who did what, newest first',
     description:
-      'Every management action, every access to a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access.',
+      'Every management action, every access to a signing secret and every change at the command line, with member, key, address and time. Entries cannot be changed. Needs full access. One request looks at 5,000 entries at most for those that fit; `searchedUntil` and `nextCursor` are those of a bounded search.',
     access: { kind: 'organisation', permission: FULL_ACCESS },
     title: 'AuditList',
     item: AuditEntrySchema,
@@ -121,6 +121,7 @@ export const auditRoutes: readonly Route[] = [
     cursorPrefix: 'a1',
     exampleId: EXAMPLE_IDS.auditEntry,
     filter: AuditFilterSchema,
+    isSearched: true,
     open({ dataSource }, { actor, query: { webhookId = null, memberId = null, action = null } }) {
       const filter = { webhookId, memberId, action }
       return (range) => listAudit(dataSource, actor.organisationId, { ...filter, ...range })

@@ -197,6 +197,21 @@ describe('the audit trail', () => {
     expect((await call('GET', '/audit?cursor=ZDE6eA')).status).to.equal(400)
   })
 
+  it('is searched 5,000 entries at a time, and says how far back', async () => {
+    await suite.database.dataSource.query(
+      `INSERT INTO audit_entry (id, organisation_id, action, details)
+       SELECT uuidv7(interval '1 hour'), $1, 'session.opened', '{}' FROM generate_series(1, 5000)`,
+      [member.organisationId],
+    )
+    const path = '/audit?action=webhook.created'
+    const { data, nextCursor, searchedUntil } = (await call('GET', path)).json as Record<string, unknown>
+    expect(data).to.deep.equal([])
+    expect(searchedUntil).to.match(/Z$/)
+    const rest = (await call('GET', `${path}&cursor=${String(nextCursor)}`)).json as { data: Entry[] }
+    expect(rest.data.map((entry) => entry.webhookId)).to.deep.equal([webhookId])
+    expect(rest).to.include({ nextCursor: null, searchedUntil: null })
+  })
+
   it('cannot be changed or emptied, not even in the database; retention deletes old entries', async () => {
     const { dataSource } = suite.database
     for (const statement of [
