@@ -1,5 +1,5 @@
 import type { ApiKeyChoice } from '../db/queries/api-keys.ts'
-import { isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
+import { isInstant, isPlainText, PLAIN_TEXT_RULE } from '../domain/text-rules.ts'
 import { parseUuid } from '../ids.ts'
 import type { ApiKeyCommand } from './api-key.ts'
 import { type Arguments, type Output, UsageError } from './command-line/command.ts'
@@ -9,7 +9,6 @@ type Reader = ReturnType<typeof createReader>
 
 const MAX_DAYS = 3_650
 const DAY_MS = 86_400_000
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** Runs each of `posthorn api-key …`. The database is loaded only for arguments that are right. */
 export async function runApiKey(args: Arguments, output: Output): Promise<number> {
@@ -90,16 +89,11 @@ function wholeDays(text: string): number {
   return days
 }
 
-/** The pattern asks for the time zone; a day that its month lacks would become one of the next. */
+/** The seconds may be left out. */
 function laterInstant(text: string, now: Date): Date {
-  const instant = new Date(text)
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  if (
-    !INSTANT.test(text) ||
-    Number.isNaN(instant.getTime()) ||
-    day.getUTCDate() !== Number(text.slice(8, 10))
-  )
+  if (!isInstant(text.replace(/(?<=T\d\d:\d\d)(?=Z|[+-])/, ':00')))
     throw new Error('must be a time with its zone, such as 2027-01-01T00:00:00Z')
+  const instant = new Date(text)
   if (instant <= now) throw new Error('must lie in the future')
   return instant
 }

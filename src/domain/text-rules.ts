@@ -51,6 +51,21 @@ export function isMailAddress(text: string): boolean {
   return text.length <= 254 && PLAIN_ADDRESS.test(text) && !NUMERIC_END.test(text)
 }
 
+const RFC_3339 =
+  /^(\d{4}-\d\d-\d\d)[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+
+/**
+ * True for an instant of RFC 3339 that `Date` reads and writes as one, so without a leap second, and in UTC within the
+ * years 0 to 9999.
+ */
+export function isInstant(text: string): boolean {
+  const day = RFC_3339.exec(text)?.[1] ?? ''
+  // A day that its month lacks would become one of the next.
+  const isDay = new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day.slice(8))
+  const year = new Date(text).getUTCFullYear()
+  return isDay && year >= 0 && year <= 9_999
+}
+
 /** True for a time zone that this Node knows, such as `Europe/Brussels`. */
 export function isTimeZone(name: string): boolean {
   try {

@@ -10,7 +10,7 @@ import type { Actor, Caller } from '../../domain/actor.ts'
 import type { IdempotentRequest } from '../../db/queries/idempotency.ts'
 import type { TraceContext } from '../../observability/tracing.ts'
 import { belowData } from '../../catalogue/catalogue.ts'
-import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { isInstant } from '../../domain/text-rules.ts'
 import { ACCOUNT_FORMATS } from '../../accounts/account-fields.ts'
 
 /** `verbose`: an error has the value too, which tells null from a value of another type. */
@@ -18,7 +18,7 @@ const OPTIONS: Options = {
   verbose: true,
   strict: true,
   allowUnionTypes: true,
-  formats: { ...ACCOUNT_FORMATS, 'date-time': isDateTime },
+  formats: { ...ACCOUNT_FORMATS, 'date-time': isInstant },
   keywords: ['documented'],
 }
 const compileBody = createBoundedCompiler((options) => new Ajv2020({ ...OPTIONS, ...options }))
@@ -108,12 +108,6 @@ function repeatedNames(names: readonly string[]): FieldError[] {
     code: 'duplicate',
     detail: 'may be given only once',
   }))
-}
-
-/** Accepts RFC 3339 that a `Date` can represent, and so no leap second. */
-function isDateTime(text: string): boolean {
-  const rfc3339 = fullFormats['date-time'] as { validate(text: string): boolean }
-  return rfc3339.validate(text) && !Number.isNaN(Date.parse(text))
 }
 
 /** A token, or the same in quotes (a structured-field string, as the IETF draft writes it). */

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import {
   duplicateMembers,
+  isInstant,
   memberText,
   nestingDepth,
   parseUrl,
@@ -15,6 +16,36 @@ const spacedJson = fc
     fc.array(fc.constantFrom('', ' ', '\t', '\n', '\r', ' \r\n '), { minLength: 1, maxLength: 20 }),
   )
   .map(([value, spaces]) => ({ value, text: spaced(JSON.stringify(value), spaces) }))
+
+describe('isInstant', () => {
+  const ALLOWED = [
+    '2026-05-04T09:02:11Z',
+    '2024-02-29t23:59:59.123456789z',
+    '0000-01-01T00:00:00+00:00',
+    '9999-12-31T23:59:59.999+23:59',
+  ]
+  const REFUSED = [
+    '9999-12-31T23:59:59-23:59',
+    '0000-01-01T00:00:00+00:01',
+    '0050-01-01 00:00:00Z',
+    '2026-05-04\n09:02:11Z',
+    '2026-05-04T09:02:11+0200',
+    '2026-05-04T09:02:11+02',
+    '2026-05-04T09:02:11+24:00',
+    '2026-05-04T24:00:00Z',
+    '2026-12-31T23:59:60Z',
+    '2026-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-05-04T09:02Z',
+    '2026-05-04T09:02:11',
+    '2026-05-04',
+  ]
+
+  it('allows what RFC 3339 does, within the years 0 to 9999 in UTC', () => {
+    expect(ALLOWED.filter(isInstant)).to.deep.equal(ALLOWED)
+    expect(REFUSED.filter(isInstant)).to.deep.equal([])
+  })
+})
 
 describe('stripWhiteSpace', () => {
   it('keeps the meaning of the text, and leaves no white space between tokens', () => {
