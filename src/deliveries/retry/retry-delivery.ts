@@ -34,7 +34,6 @@ export async function retryDelivery(
 ): Promise<void> {
   const { dataSource } = dependencies
   const { organisationId } = actor
-  await requireEnabled(dataSource, organisationId, webhookId)
   await requireDelivery(dataSource, organisationId, webhookId, deliveryId)
   const requested = await transactOnWebhook(dependencies, webhookId, async (manager) => {
     const of = { organisationId, webhookId, ids: [deliveryId], states: RETRIED_STATES }

@@ -141,6 +141,8 @@ describe('acting on deliveries', () => {
       const answer = await call('POST', `/${webhookId}/deliveries/${id!}/retry`)
       expect(answer.status).to.equal(409)
       expect(answer.json).to.include({ code: 'webhook_disabled' })
+      const unknown = await call('POST', `/${webhookId}/deliveries/${randomUUID()}/retry`)
+      expect(unknown.json).to.include({ status: 404, code: 'not_found' })
       expect(await row(id!)).to.include({ state: 'failed' })
     })
   })
