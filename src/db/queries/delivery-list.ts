@@ -50,9 +50,13 @@ const MAX_EVENTS_OF_TRACE = 1_000
 /** Arrays and OFFSET, since PostgreSQL may read whole tables or indexes for a join or an order. */
 const FOUND = `(SELECT * FROM delivery WHERE id = ANY (ARRAY(
   SELECT id FROM delivery WHERE id = :searchedId::uuid
-   UNION SELECT id FROM delivery WHERE event_id = ANY (:searchedId::uuid || ARRAY(
-           SELECT id FROM event WHERE organisation_id = :organisationId AND trace_id = :search
-            ORDER BY sequence DESC LIMIT ${MAX_EVENTS_OF_TRACE})))) OFFSET 0)`
+   UNION (
+  SELECT id FROM (
+    SELECT id, webhook_id FROM delivery WHERE event_id = ANY (:searchedId::uuid || ARRAY(
+             SELECT id FROM event WHERE organisation_id = :organisationId AND trace_id = :search
+              ORDER BY sequence DESC LIMIT ${MAX_EVENTS_OF_TRACE})) OFFSET 0) of_events
+   WHERE webhook_id = :webhookId AND id >= :from::uuid AND id < :before::uuid
+   ORDER BY id DESC LIMIT :maxScanned))) OFFSET 0)`
 
 /**
  * A webhook's deliveries, newest first. Ids are given in the order of time, so that what is published meanwhile never

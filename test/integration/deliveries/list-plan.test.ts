@@ -137,6 +137,28 @@ describe('the lists of 40,000 events and of their deliveries to one webhook', ()
     expect(seen).to.deep.equal(rare.map(({ id }) => id))
     expect(pages).to.equal(9)
   })
+
+  it('find the delivery of an event without reading again what other webhooks had of it', async () => {
+    const { dataSource } = database
+    const url = 'https://b.example.com/'
+    const other = await createWebhookRow(dataSource, { organisationId, url })
+    await dataSource.query(
+      `INSERT INTO delivery (id, event_id, webhook_id, organisation_id, state, attempts, completed_at)
+       SELECT uuidv7(), event_id, $2, organisation_id, 'completed', 1, now()
+         FROM delivery, generate_series(1, 5000) WHERE id = $1`,
+      [middle.id, other.id],
+    )
+    const [{ eventId }] = await dataSource.query<[{ eventId: string }]>(
+      `SELECT event_id AS "eventId" FROM delivery WHERE id = $1`,
+      [middle.id],
+    )
+    const wanted = { ...NONE, search: eventId }
+    const { page } = await listDeliveries(dataSource, organisationId, webhookId, wanted)
+    expect(page.map(({ id }) => id)).to.deep.equal([middle.id])
+    const { pages } = await planOf(dataSource, (db) => listDeliveries(db, organisationId, webhookId, wanted))
+    // A hundred have its deliveries.
+    expect(pages).to.be.below(170)
+  })
 })
 
 /**
