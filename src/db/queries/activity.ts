@@ -3,8 +3,8 @@ import { sql, type Db } from '../connection/db.ts'
 import { latestAttempts } from './overview.ts'
 
 /**
- * Attempts of a webhook that began within one bucket of time, by outcome. `maxCounted`: so many of an outcome are counted
- * at most, in all buckets of the webhook.
+ * Attempts of a webhook that began within one bucket of time, by outcome. `maxCounted`: so many of an outcome are
+ * counted at most, in all buckets of the webhook.
  */
 export type BucketRow = {
   webhookId: string

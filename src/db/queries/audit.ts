@@ -42,8 +42,8 @@ type AuditFilter = { webhookId: string | null; memberId: string | null; action: 
 type AuditRow = Omit<AuditEntry, 'organisationId'>
 
 /**
- * Returns an organisation's entries, newest first. The statement scans {@link MAX_SCANNED} rows at most. The organisation
- * is named as a list and in the order, so that PostgreSQL does not walk the entries of all organisations.
+ * Returns an organisation's entries, newest first. The statement scans {@link MAX_SCANNED} rows at most. The
+ * organisation is named as a list and in the order, so that PostgreSQL does not walk the entries of all organisations.
  */
 export async function listAudit(
   db: Db,

@@ -51,8 +51,8 @@ export const DELIVERY_COLUMNS = `delivery.id, delivery.webhook_id AS "webhookId"
 const SHOWN_DELIVERIES = 1_000
 
 /**
- * The newest {@link SHOWN_DELIVERIES} of an event, oldest first. Without OFFSET PostgreSQL may walk all deliveries in the
- * order of their ids.
+ * The newest {@link SHOWN_DELIVERIES} of an event, oldest first. Without OFFSET PostgreSQL may walk all deliveries in
+ * the order of their ids.
  */
 export async function listDeliveriesOfEvent(
   db: Db,
