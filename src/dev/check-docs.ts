@@ -7,7 +7,6 @@ import { changedLines, openApiSnapshot } from './openapi-snapshot.ts'
 import { SETTINGS } from '../config/settings.ts'
 import { FAILURE_TEXTS } from '../domain/attempt-outcome.ts'
 import { PROBLEMS } from '../domain/problems.ts'
-import { LOG_EVENTS } from '../observability/log-events.ts'
 
 /**
  * `npm run check:docs`: the generated parts of the documents must match the code. Names the lines that do not;
@@ -27,7 +26,6 @@ type GeneratedPart = { file: string; name: string | null; render: () => string }
 /** Every generated part of the documents. */
 const GENERATED_PARTS: readonly GeneratedPart[] = [
   { file: 'docs/configuration.md', name: 'settings', render: settingList },
-  { file: 'docs/troubleshooting.md', name: 'log', render: logEventList },
   { file: 'docs/troubleshooting.md', name: 'failure-codes', render: failureCodeList },
   { file: 'docs/api.md', name: 'problems', render: problemList },
   { file: 'docs/openapi-snapshot.txt', name: null, render: apiSnapshot },
@@ -95,15 +93,6 @@ function failureCodeList(): string {
   return listOf(
     Object.entries(FAILURE_TEXTS).map(
       ([name, { cause, cure }]) => `${code(name)}: ${cause} **Cure:** ${cure}`,
-    ),
-  )
-}
-
-/** The level is shown where it is not `warn`. */
-function logEventList(): string {
-  return listOf(
-    Object.entries(LOG_EVENTS).map(
-      ([name, [level, text]]) => `${code(name)}${level === 'warn' ? '' : ` (${level})`}: ${text}`,
     ),
   )
 }
