@@ -11,6 +11,7 @@ import {
 import { recordAudit, type AuditActor } from '../db/queries/audit.ts'
 import { lockCredentials } from '../db/queries/sessions.ts'
 import { findMember, type WrittenApiKey } from '../db/queries/organisations.ts'
+import { lockMember } from '../db/queries/push-subscriptions.ts'
 import type { Actor } from '../domain/actor.ts'
 import { conflict, invalidFields, notFound, unauthenticated } from '../problem-error.ts'
 import { newId } from '../ids.ts'
@@ -105,6 +106,8 @@ export function createOwnApiKey(
   const { organisationId, memberId, apiKeyId } = actor
   if (!memberApiKeys) throw conflict('member_api_keys_off', 'Members make no API keys of their own here.')
   return createMemberApiKey({ dataSource }, actor, { ...wanted, memberId }, async (manager) => {
+    // Keys are made one by one.
+    await lockMember(manager, organisationId, memberId)
     if ((await countRecentKeys(manager, organisationId, memberId)) >= MAX_OWN_KEYS)
       throw conflict('too_many_api_keys', `The member has ${MAX_OWN_KEYS} API keys, or made as many today.`)
     if (!(await lockCredentials(manager, actor, sessionHash))) throw unauthenticated()

@@ -132,10 +132,8 @@ export function listKeysInForce(db: Db, organisationId: string, memberId: string
   })
 }
 
-/** Counts a member's keys that are not revoked, or were made within a day. Locks the member: keys are made one by one. */
-export async function countRecentKeys(db: Db, organisationId: string, memberId: string): Promise<number> {
-  const member = { organisationId, id: memberId }
-  await db.getRepository(Member).findOne({ where: member, lock: { mode: 'for_no_key_update' } })
+/** Counts a member's keys that are not revoked, or were made within a day. The caller holds the member's lock. */
+export function countRecentKeys(db: Db, organisationId: string, memberId: string): Promise<number> {
   return db.getRepository(ApiKey).countBy([
     { organisationId, memberId, revokedAt: IsNull() },
     { organisationId, memberId, createdAt: Raw((column) => `${column} > now() - interval '24 hours'`) },
