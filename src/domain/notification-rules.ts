@@ -29,8 +29,6 @@ export type IncidentEvaluation = {
   /** The webhook is enabled and not deleted; otherwise no one is notified. */
   live: boolean
   openedAtMs: number
-  /** A delivery has been marked permanently failed. */
-  exhausted: boolean
   /** When (Unix ms) each notification was addressed to its recipients; null where it was not. */
   notifiedAtMs: Record<NotificationKind, number | null>
   /** What notification 1 waits for; null once it was addressed, or the latest attempt succeeded. */

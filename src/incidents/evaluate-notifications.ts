@@ -62,7 +62,6 @@ export async function evaluateNotifications(
       open,
       live,
       openedAtMs,
-      exhausted: incident.exhausted,
       notifiedAtMs,
       streak,
       waiting,
