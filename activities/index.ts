@@ -19,6 +19,7 @@ import { evaluateNotifications } from '../src/incidents/evaluate-notifications.t
 import { sendDue, type SendDependencies } from '../src/incidents/notifications/send-due.ts'
 import { purge, type PurgeDependencies } from '../src/retention/purge.ts'
 import { StoppingError, type Shutdown } from '../src/shutdown.ts'
+import { onAbort } from '../src/timers.ts'
 import { transactOnWebhook } from '../src/webhooks/webhook-locks.ts'
 
 export type ActivityDependencies = RetryJobDependencies &
@@ -41,7 +42,8 @@ export function createActivities(dependencies: ActivityDependencies) {
      */
     makeAttempt: (request: AttemptRequest | OldAttemptRequest): Promise<AttemptOutcome> =>
       withHeartbeat(async (signals) => {
-        const either = abortWith(signals.cancelled, stopping)
+        const either = new AbortController()
+        const release = onAbort([signals.cancelled, stopping], (reason) => either.abort(reason))
         try {
           const wanted = toAttemptRequest(request)
           return withOldFields(await makeAttempt(wanted, { ...signals, cancelled: either.signal }))
@@ -49,7 +51,7 @@ export function createActivities(dependencies: ActivityDependencies) {
           if (!stopping.aborted || signals.cancelled.aborted || !isStop(error)) throw error
           throw leftToAnotherWorker()
         } finally {
-          either.release()
+          release()
         }
       }),
 
@@ -93,27 +95,6 @@ function leftToAnotherWorker(): ApplicationFailure {
     message: 'This worker is stopping; another one makes the attempt.',
     nextRetryDelay: '1 millisecond',
   })
-}
-
-/** Returns a signal that aborts with either of two, until `release` detaches it from them. */
-function abortWith(
-  cancelled: AbortSignal,
-  stopping: AbortSignal,
-): { signal: AbortSignal; release: () => void } {
-  const either = new AbortController()
-  const onCancelled = (): void => either.abort(cancelled.reason)
-  const onStopping = (): void => either.abort(stopping.reason)
-  cancelled.addEventListener('abort', onCancelled, { once: true })
-  stopping.addEventListener('abort', onStopping, { once: true })
-  if (cancelled.aborted) onCancelled()
-  if (stopping.aborted) onStopping()
-  return {
-    signal: either.signal,
-    release() {
-      cancelled.removeEventListener('abort', onCancelled)
-      stopping.removeEventListener('abort', onStopping)
-    },
-  }
 }
 
 /** Node wraps the reason of an aborted wait. */

@@ -100,16 +100,29 @@ export function settlesWithin(work: Promise<unknown>, ms: number): Promise<boole
 }
 
 /**
+ * Calls `run` with the reason when one of `signals` aborts, or has; the returned function cancels that.
+ * `AbortSignal.any` would leave a trace of each call in a signal that lasts.
+ */
+export function onAbort(
+  signals: readonly (AbortSignal | undefined)[],
+  run: (reason: unknown) => void,
+): () => void {
+  const listener = (): void => run(signals.find((signal) => signal?.aborted)?.reason)
+  for (const signal of signals) signal?.addEventListener('abort', listener)
+  if (signals.some((signal) => signal?.aborted)) listener()
+  return () => {
+    for (const signal of signals) signal?.removeEventListener('abort', listener)
+  }
+}
+
+/**
  * Settles as `work` does, or rejects with the reason of `signal` as soon as that is aborted, whichever is first.
  * `work` is not stopped by this; a later rejection of it is swallowed.
  */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stopListening = (): void => undefined
   const aborted = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    stopListening = () => signal.removeEventListener('abort', onAbort)
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
+    stopListening = onAbort([signal], reject)
   })
   try {
     // In this order, an earlier abort wins over work that is done at once.

@@ -15,7 +15,7 @@ import {
 } from './exchange.ts'
 import { describeError, describeStatus, OutboundError, formatSeconds } from './failure-code.ts'
 import type { AllowHttp } from './host-names.ts'
-import { afterPauses, createPauseWatch, raceAbort, type PauseWatch } from '../timers.ts'
+import { afterPauses, createPauseWatch, onAbort, raceAbort, type PauseWatch } from '../timers.ts'
 import { createResolver } from './resolver.ts'
 
 /**
@@ -118,18 +118,16 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
   // One signal, such as that of a shutdown, may stop any number of POSTs; Node warns from the eleventh on.
   if (request.signal !== undefined) setMaxListeners(0, request.signal)
   const stop = new AbortController()
-  const forwardAbort = (): void => stop.abort(request.signal?.reason)
-  request.signal?.addEventListener('abort', forwardAbort, { once: true })
+  const ignoreSignal = onAbort([request.signal], (reason) => stop.abort(reason))
   const startedAt = new Date(tools.nowMs())
   const startedAtMs = performance.now()
   const expire = (): void => stop.abort(deadlinePassed(timeoutMs))
   // Where this process could not run, timers run first: the answer may have come in time, and wait to be read.
   const cancelExpiry = afterPauses(timeoutMs, expire)
   const progress: Progress = { isBegun: false, answer: null }
-  const forwardStopping = (): void => {
-    if (!progress.isBegun) stop.abort(stopping?.reason)
-  }
-  stopping?.addEventListener('abort', forwardStopping, { once: true })
+  const ignoreStopping = onAbort([stopping], (reason) => {
+    if (!progress.isBegun) stop.abort(reason)
+  })
   let thrown: unknown = null
   try {
     await raceAbort(exchange(tools, request, stop.signal, progress), stop.signal)
@@ -139,8 +137,8 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
     thrown = stop.signal.aborted ? stop.signal.reason : error
   } finally {
     cancelExpiry()
-    request.signal?.removeEventListener('abort', forwardAbort)
-    stopping?.removeEventListener('abort', forwardStopping)
+    ignoreSignal()
+    ignoreStopping()
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
   const minPauseMs = progress.isBegun ? undefined : MIN_CONNECT_PAUSE_MS

@@ -4,7 +4,7 @@ import { type AddressGuard, createAddressGuard } from './address-guard.ts'
 import { withoutBrackets, withoutTrailingDot, isLoopbackAddress, type AllowHttp } from './host-names.ts'
 import { OutboundError, blockedTarget, formatSeconds } from './failure-code.ts'
 import { type ResolvedAddress, type Resolver, createResolver } from './resolver.ts'
-import { raceAbort } from '../timers.ts'
+import { onAbort, raceAbort } from '../timers.ts'
 
 /** Where to connect to: the parts of a URL. An aborted `signal` ends the try and the socket. */
 type ConnectTarget = {
@@ -50,9 +50,7 @@ export function createConnector(options: Options): Connect {
 
   async function connect(target: ConnectTarget): Promise<OpenSocket> {
     const stop = new AbortController()
-    const forwardAbort = (): void => stop.abort(target.signal?.reason)
-    if (target.signal?.aborted === true) forwardAbort()
-    target.signal?.addEventListener('abort', forwardAbort, { once: true })
+    const ignoreSignal = onAbort([target.signal], (reason) => stop.abort(reason))
     const timer = setTimeout(
       () => stop.abort(connectTimeout(options.connectTimeoutMs)),
       options.connectTimeoutMs,
@@ -65,7 +63,7 @@ export function createConnector(options: Options): Connect {
       return await raceAbort(openSocket(target, addresses, stop.signal), stop.signal)
     } finally {
       clearTimeout(timer)
-      target.signal?.removeEventListener('abort', forwardAbort)
+      ignoreSignal()
     }
   }
 

@@ -6,6 +6,7 @@ import { retryDelayMs } from '../outbound/api-answer.ts'
 import { createPollLoop } from '../poll-loop.ts'
 import { createRoundRobinQueue } from '../round-robin-queue.ts'
 import type { Shutdown } from '../shutdown.ts'
+import { onAbort } from '../timers.ts'
 import {
   listHeads,
   park,
@@ -168,7 +169,9 @@ export function createRelay(dependencies: Dependencies): Relay {
       if (stopping.aborted || lost.aborted || performance.now() > untilMs) return 'more'
       const beganAtMs = performance.now()
       const cuts = [lost, cutOff]
-      const outcome = await untilCutOff(cuts, (signal) => publishRow(organisationId, row, signal))
+      const cutting = new AbortController()
+      const release = onAbort(cuts, (reason) => cutting.abort(reason))
+      const outcome = await publishRow(organisationId, row, cutting.signal).finally(release)
       // A call that was cut off says nothing about the row, nor about the API.
       if (outcome.kind !== 'published' && cuts.some(({ aborted }) => aborted)) return 'locked'
       isApiDown = outcome.kind === 'failed' && outcome.isApiDown
@@ -225,20 +228,5 @@ export function createRelay(dependencies: Dependencies): Relay {
       await turns.idle()
       await session?.end()
     },
-  }
-}
-
-/** Calls `run` with a signal that aborts when one of `signals` does. `AbortSignal.any` would leave a trace in them for each call. */
-async function untilCutOff<Result>(
-  signals: readonly AbortSignal[],
-  run: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const cutting = new AbortController()
-  const cut = (): void => cutting.abort()
-  for (const signal of signals) signal.addEventListener('abort', cut)
-  try {
-    return await run(cutting.signal)
-  } finally {
-    for (const signal of signals) signal.removeEventListener('abort', cut)
   }
 }
