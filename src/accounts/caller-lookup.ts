@@ -45,7 +45,8 @@ export async function callerCachesExpired(): Promise<void> {
   await delay(CALLER_TTL_MS)
 }
 
-const MAX_ENTRIES = 1_000
+/** Keys, or organisations, that are in use within a second; some 5 MB. */
+const MAX_ENTRIES = 10_000
 
 /** Caches valid keys for `ttlMs`, by their hash only, and adds them to `known`. */
 export function createCallerLookup(
@@ -53,7 +54,7 @@ export function createCallerLookup(
   ttlMs = CALLER_TTL_MS,
   known: KnownCredentials = createKnownCredentials(),
 ): CallerLookup {
-  const cache = createTtlCache<KeyCaller>({ ttlMs, maxEntries: MAX_ENTRIES })
+  const cache = createTtlCache<KeyCaller>(ttlMs)
   return (key) =>
     cache(hashCredential(key).toString('base64'), async () => {
       const found = await findCaller(dataSource, key)
@@ -66,10 +67,8 @@ export function createCallerLookup(
 /** Throws 404 unless there is an organisation of this id that is not being erased. */
 export type OrganisationCheck = (organisationId: string) => Promise<void>
 
-const MAX_ORGANISATIONS = 10_000
-
 export function createOrganisationCheck(dataSource: DataSource, ttlMs = CALLER_TTL_MS): OrganisationCheck {
-  const cache = createTtlCache<true>({ ttlMs, maxEntries: MAX_ORGANISATIONS })
+  const cache = createTtlCache<true>(ttlMs)
   return async (organisationId) => {
     const find = async () =>
       (await isActiveOrganisation(dataSource, organisationId)) ? { value: true as const } : null
@@ -90,33 +89,20 @@ type Found<Value> = { value: Value; expiresInMs?: number | null }
 /** Returns what is known of `key`, or what `find` finds; null when it finds nothing. */
 type TtlCache<Value> = (key: string, find: () => Promise<Found<Value> | null>) => Promise<Value | null>
 
-/** `expiresAtMs` on `performance.now()`. */
-type Entry<Value> = { value: Promise<Value | null>; expiresAtMs: number }
-
 /**
- * Looks up each key once per `ttlMs`, whatever the number of requests; concurrent requests share one query. Keeps only
- * what is found, so that something new counts at once. Above `maxEntries` expired entries are removed, once per `ttlMs`.
+ * Looks up each key once per `ttlMs` (above 0) from the begin of the query, whatever the number of requests; concurrent
+ * requests share one query. Keeps only what is found, so that something new counts at once. Evicts the least recently
+ * used first.
  */
-function createTtlCache<Value>(options: { ttlMs: number; maxEntries: number }): TtlCache<Value> {
-  const { ttlMs, maxEntries } = options
-  const entries = new Map<string, Entry<Value>>()
-  let cleanedAtMs = -Infinity
-
-  function dropExpired(nowMs: number): void {
-    if (entries.size <= maxEntries || nowMs - cleanedAtMs < ttlMs) return
-    cleanedAtMs = nowMs
-    for (const [key, { expiresAtMs }] of entries) if (expiresAtMs < nowMs) entries.delete(key)
-  }
-
+function createTtlCache<Value>(ttlMs: number): TtlCache<Value> {
+  const entries = new LRUCache<string, Promise<Value | null>>({ max: MAX_ENTRIES, ttlResolution: 0 })
   return (key, find) => {
-    const nowMs = performance.now()
     const known = entries.get(key)
-    if (known !== undefined && nowMs < known.expiresAtMs) return known.value
-    dropExpired(nowMs)
-    const entry: Entry<Value> = { value: Promise.resolve(null), expiresAtMs: nowMs + ttlMs }
-    entries.set(key, entry)
-    entry.value = settle()
-    return entry.value
+    if (known !== undefined) return known
+    const start = performance.now()
+    const value = settle()
+    entries.set(key, value, { start, ttl: ttlMs })
+    return value
 
     async function settle(): Promise<Value | null> {
       let found: Found<Value> | null = null
@@ -126,7 +112,7 @@ function createTtlCache<Value>(options: { ttlMs: number; maxEntries: number }): 
         if (found === null) entries.delete(key)
       }
       if (found === null) return null
-      entry.expiresAtMs = nowMs + Math.min(ttlMs, found.expiresInMs ?? Infinity)
+      entries.set(key, value, { start, ttl: Math.min(ttlMs, found.expiresInMs ?? ttlMs) })
       return found.value
     }
   }

@@ -91,8 +91,8 @@ export async function createTestApi(
     catalogue,
     payloadThreads,
     // Without a memory: what a test changes in the database counts for its next request.
-    findCaller: createCallerLookup(dataSource, 0, known),
-    requireOrganisation: createOrganisationCheck(dataSource, 0),
+    findCaller: createCallerLookup(dataSource, 0.001, known),
+    requireOrganisation: createOrganisationCheck(dataSource, 0.001),
     known,
     authRefusals: createAuthRefusals({ limit: rateLimits.authentication, known, logger, metrics }),
     operatorKeys: testOperatorKeys,

@@ -149,7 +149,7 @@ function idsOf({ organisationId, memberId }: TestMember): [string, string] {
 }
 
 async function refuse(dataSource: DataSource, header: string): Promise<void> {
-  const refusal = await authenticateApiKey(createCallerLookup(dataSource, 0), header).catch(
+  const refusal = await authenticateApiKey(createCallerLookup(dataSource, 0.001), header).catch(
     (error: unknown) => error,
   )
   expect(refusal).to.be.instanceOf(ProblemError)

@@ -41,7 +41,7 @@ describe('rate limits', () => {
   async function startRecording({ authFailures = 0, reservedLookups = 0, lookupMs = 0 }): Promise<string[]> {
     const statements: string[] = []
     const known = createKnownCredentials()
-    const lookUp = createCallerLookup(recording(database.dataSource, statements), 0, known)
+    const lookUp = createCallerLookup(recording(database.dataSource, statements), 0.001, known)
     const findCaller = (key: string) => delay(lookupMs).then(() => lookUp(key))
     const rateLimits = createRateLimits({ ...NO_LIMITS, authFailures }, witnesses)
     const limits = { limit: rateLimits.authentication, reservedLookups }
