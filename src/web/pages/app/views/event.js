@@ -88,7 +88,9 @@ export function createEventView(app, eventId) {
       ${payloadErased === null ? nothing : erasedNote(app, payloadErased)}
       <div class="event">
         <section class="card" aria-label="Deliveries">
-          <h2>${deliveries.length < MAX_SHOWN ? '' : 'The newest '}${plural(deliveries.length, 'delivery')}</h2>
+          <h2>
+            ${deliveries.length < MAX_SHOWN ? '' : 'The newest '}${plural(deliveries.length, 'delivery')}
+          </h2>
           ${deliveries.length === 0 ? html`<p class="faint">No webhook was subscribed.</p>` : renderTable({ caption: 'Deliveries of the event', columns, rows: deliveries })}
         </section>
         <section class="card" aria-label="Ids">
