@@ -157,37 +157,33 @@ export function createRunningClock(nowMs: () => number = () => performance.now()
 
 /** Detects pauses of this process: stopped with its machine, swapped out, or starved of processor time. */
 export type PauseWatch = {
-  /**
-   * True when a pause of `minMs` or more, MIN_PAUSE_MS unless given, has ended since `sinceMs` on `performance.now()`,
-   * or just now.
-   */
-  pausedSince(sinceMs: number, minMs?: number): boolean
+  /** True when a `short` or a `long` pause has ended since `sinceMs` on `performance.now()`, or just now. */
+  pausedSince(sinceMs: number, kind: 'short' | 'long'): boolean
   stop(): void
 }
 
 const PAUSE_TICK_MS = 500
 
-/** A shorter delay between two ticks is that of a busy event loop. */
-const MIN_PAUSE_MS = 2_000
-/** Pauses that are remembered. */
-const MAX_PAUSES = 20
+/** A shorter delay than the `long` one between two ticks is that of a busy event loop. */
+const MIN_PAUSE_MS = { short: 1_000, long: 2_000 }
 
 export function createPauseWatch(nowMs: () => number = () => performance.now()): PauseWatch {
   let tickedAtMs = nowMs()
-  let pauses: { ms: number; endedAtMs: number }[] = []
+  const endedAtMs = { short: -Infinity, long: -Infinity }
 
   function tick(): void {
     const now = nowMs()
     const ms = now - tickedAtMs - PAUSE_TICK_MS
-    if (ms > PAUSE_TICK_MS) pauses = [{ ms, endedAtMs: now }, ...pauses].slice(0, MAX_PAUSES)
+    if (ms > MIN_PAUSE_MS.short) endedAtMs.short = now
+    if (ms > MIN_PAUSE_MS.long) endedAtMs.long = now
     tickedAtMs = now
   }
 
   const ticking = setInterval(tick, PAUSE_TICK_MS).unref()
   return {
-    pausedSince(sinceMs, minMs = MIN_PAUSE_MS) {
+    pausedSince(sinceMs, kind) {
       tick()
-      return pauses.some(({ ms, endedAtMs }) => ms > minMs && endedAtMs >= sinceMs)
+      return endedAtMs[kind] >= sinceMs
     },
     stop: () => clearInterval(ticking),
   }

@@ -128,8 +128,6 @@ export const MAX_RESPONSE_BYTES = 32 * 1024
 const MAX_HEADERS_BYTES = 16 * 1024
 /** Stands for a value that had no room left. */
 const TOO_LONG = '[not kept: too long]'
-/** Of one header in JSON: quotation marks, colon and comma. */
-const JSON_BYTES = 6
 /** Every control but tab and line ends, and what changes the direction of text: embeddings, overrides, isolates. */
 const UNSAFE = /[^\P{Cc}\t\n\r]|[\u202a-\u202e\u2066-\u2069]/gu
 const decoder = new TextDecoder('utf-8')
@@ -189,7 +187,7 @@ function captureHeaders(
     const name = storable(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
     const value = STORED_HEADERS.has(name) ? storable(joined) : REDACTED
-    const sizeOf = (text: string): number => Buffer.byteLength(name) + Buffer.byteLength(text) + JSON_BYTES
+    const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify([name, text]))
     // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.
     const kept = [value, TOO_LONG].find((text) => sizeOf(text) <= roomBytes)
     if (kept === undefined) continue

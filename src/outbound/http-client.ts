@@ -37,12 +37,6 @@ export type PostResult = {
 /** The part of the time of a POST that connecting may take. */
 const CONNECT_TIMEOUT_MS = 5_000
 
-/**
- * A pause that may end the try of an address (1.5 s), by a timer that runs before the socket that stands by then.
- * Nothing was sent, so a repeated attempt costs the endpoint nothing.
- */
-const MIN_CONNECT_PAUSE_MS = 1_000
-
 export type HttpClient = {
   /**
    * One POST, never repeated and never redirected. Rejects only with the reason of an aborted `signal`, and with that of
@@ -141,8 +135,9 @@ async function postOnce(request: PostRequest, tools: PostTools): Promise<PostRes
     ignoreStopping()
   }
   const durationMs = Math.round(performance.now() - startedAtMs)
-  const minPauseMs = progress.isBegun ? undefined : MIN_CONNECT_PAUSE_MS
-  const isInconclusive = progress.answer === null && pauses.pausedSince(startedAtMs, minPauseMs)
+  // A short pause may end the try of an address (1.5 s), by a timer that runs before the socket, which is open by then.
+  const kind = progress.isBegun ? 'long' : 'short'
+  const isInconclusive = progress.answer === null && pauses.pausedSince(startedAtMs, kind)
   return postResult(progress.answer, thrown, { startedAt, durationMs, isInconclusive })
 }
 

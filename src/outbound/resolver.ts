@@ -23,8 +23,8 @@ type Options = {
 const QUERY_TIMEOUT_MS = 1000
 const QUERY_TRIES = 2
 const LOOKUP_TIMEOUT_MS = 3000
-/** Once one family has answered, the other gets this long: some name servers never answer a query for AAAA. */
-const OTHER_FAMILY_MS = 250
+/** What a query for AAAA gets once that for A is answered: some name servers never answer it. */
+const AAAA_AFTER_MS = 250
 /** Addresses of one family that are used: a connection tries one after the other, and an answer may have thousands. */
 const MAX_ADDRESSES = 8
 
@@ -67,14 +67,11 @@ export function createResolver(options: Options): Resolver {
     let timer = cancelAfter(lookupTimeoutMs)
     const hurry = (answer: string[]): string[] => {
       clearTimeout(timer)
-      timer = cancelAfter(OTHER_FAMILY_MS)
+      timer = cancelAfter(AAAA_AFTER_MS)
       return answer
     }
     try {
-      const queries = [
-        channel.resolve4(hostname).then(hurry),
-        channel.resolve6(hostname).then(hurry),
-      ] as const
+      const queries = [channel.resolve4(hostname).then(hurry), channel.resolve6(hostname)] as const
       const [ipv4, ipv6] = await Promise.allSettled(queries)
       const addresses = [...answersOf(ipv4, 4), ...answersOf(ipv6, 6)]
       if (addresses.length === 0) throw lookupFailure([ipv4, ipv6])

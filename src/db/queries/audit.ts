@@ -60,10 +60,10 @@ export async function listAudit(
               delivery_id AS "deliveryId", details, address, request_id AS "requestId" FROM scanned
         WHERE (:webhookId::uuid IS NULL OR webhook_id = :webhookId)
           AND (:memberId::text IS NULL OR member_id = :memberId) AND (:action::text IS NULL OR action = :action)
-        ORDER BY id DESC LIMIT :limit
+        ORDER BY organisation_id DESC, id DESC LIMIT :limit
      ), mark AS (
        SELECT id, at FROM scanned WHERE (SELECT count(*) FROM fitting) < :limit
-        ORDER BY id DESC OFFSET :maxScanned - 1 LIMIT 1
+        ORDER BY organisation_id DESC, id DESC OFFSET :maxScanned - 1 LIMIT 1
      )
      SELECT fitting.*, mark.id AS "markId", mark.at AS "markAt"
        FROM (VALUES (true)) one LEFT JOIN mark ON true LEFT JOIN fitting ON true ORDER BY fitting.id DESC`,

@@ -119,11 +119,12 @@ type Place = Pick<RetryJobWebhook, 'done' | 'succeeded' | 'failed' | 'cursor' | 
   underWay: RequestedAttempt[]
 }
 
-/** The running replays of one webhook: how many, and what those other than the one that is read have under way. */
-type Replays = { replays: number; underWayOfOthers: number }
-
-/** Where a job stands with one webhook. `isOfAll`: it is of all webhooks of the organisation. */
-export type RetryPart = Work & Place & Replays & { selection: DeliverySelection; isOfAll: boolean }
+/**
+ * Where a job stands with one webhook. `isOfAll`: it is of all webhooks of the organisation. `replays`: how many replays
+ * to the webhook run, of which this is one; null for another job.
+ */
+export type RetryPart = Work &
+  Place & { replays: number | null; selection: DeliverySelection; isOfAll: boolean }
 
 /** The same, locked until the transaction ends: two runs of one job never take the same page. Null once finished. */
 export async function lockRetryPart(
@@ -133,15 +134,13 @@ export async function lockRetryPart(
   const found = await sql(
     `SELECT mode, replay, filter, delivery_ids AS "deliveryIds", retry_job.webhook_id IS NULL AS "isOfAll",
             progress.done, progress.succeeded, progress.failed, progress.cursor, progress.event_cursor AS "eventCursor", progress.under_way AS ids,
-            progress.under_way_numbers AS numbers, running.replays, running."underWayOfOthers"
+            progress.under_way_numbers AS numbers,
+            CASE WHEN mode = 'replay' THEN (
+              SELECT count(*)::int FROM retry_job running
+               WHERE running.sweep_at IS NOT NULL AND running.organisation_id = :organisationId
+                 AND running.webhook_id = :webhookId AND running.mode = 'replay' AND running.state = 'running'
+            ) END AS replays
        FROM retry_job_webhook progress JOIN retry_job ON retry_job.id = progress.job_id
-      CROSS JOIN LATERAL (
-        SELECT count(*)::int AS replays,
-               coalesce(sum(cardinality(part.under_way)) FILTER (WHERE job.id <> :jobId), 0)::int AS "underWayOfOthers"
-          FROM retry_job job JOIN retry_job_webhook part ON part.job_id = job.id
-         WHERE job.organisation_id = :organisationId AND job.webhook_id = :webhookId AND job.mode = 'replay'
-           AND job.state = 'running' AND NOT part.finished
-      ) running
       WHERE retry_job.organisation_id = :organisationId AND progress.job_id = :jobId
         AND progress.webhook_id = :webhookId AND NOT progress.finished AND retry_job.state = 'running'
         FOR UPDATE OF progress`,
@@ -160,8 +159,8 @@ export async function lockRetryPart(
 
 /** As the row has it: JSON has dates as text. */
 type StoredPart = Omit<Place, 'underWay'> &
-  Work &
-  Replays & {
+  Work & {
+    replays: number | null
     isOfAll: boolean
     ids: string[]
     numbers: number[]

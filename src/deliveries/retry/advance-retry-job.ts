@@ -104,16 +104,14 @@ async function takeStep(
 ): Promise<Step> {
   const progress = await lockRetryPart(manager, part)
   if (progress === null) return { ...LEFT_OUT, isFinished: true }
-  const { replay, done, succeeded, failed, replays, underWayOfOthers } = progress
+  const { replay, done, succeeded, failed, replays } = progress
   const attempts = await findRequestedAttempts(manager, part.organisationId, progress.underWay)
   const count = (outcome: (typeof attempts)[number]['outcome']): number =>
     attempts.filter((attempt) => attempt.outcome === outcome).length
   const open = attempts.filter(({ outcome }) => outcome === 'under_way')
   const ended = attempts.length - open.length
-  const replayLimit = Math.max(1, Math.floor(endpoints.limit(part.webhookId) * REPLAY_SHARE))
-  const share = Math.max(1, Math.floor(replayLimit / replays))
-  const most = replay === null ? webhookConcurrency : Math.min(share, replayLimit - underWayOfOthers)
-  const limit = most - open.length
+  const share = (endpoints.limit(part.webhookId) * REPLAY_SHARE) / (replays ?? 1)
+  const limit = (replays === null ? webhookConcurrency : Math.max(1, Math.floor(share))) - open.length
   const next =
     progress.mode === 'replay'
       ? await beginReplayed(manager, part, progress, limit)

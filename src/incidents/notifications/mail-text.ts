@@ -117,7 +117,7 @@ function adviceFor({ kind, isFailing, waiting, failed }: Notice, brandName: stri
     )
   return (
     `${brandName} goes on retrying on its schedule. ` +
-    `${isFailing ? 'Please check the endpoint: once it confirms deliveries again, those' : 'Those'} ` +
+    `${isFailing || kind === 2 ? 'Please check the endpoint: once it confirms deliveries again, those' : 'Those'} ` +
     'that are waiting go out by themselves.'
   )
 }

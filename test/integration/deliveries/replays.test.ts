@@ -245,10 +245,12 @@ describe('POST replays', () => {
     await step(jobs[0]!)
     jobs.push(await start({ include: 'all' }))
     await step(jobs[1]!)
-    expect(await attemptPending()).to.equal(3)
-    for (const job of [...jobs, ...jobs]) await step(job)
-    expect(await attemptPending()).to.be.at.most(3)
-    for (const job of jobs) await step(job)
+    // The first one had its half before the second began.
+    expect(await attemptPending()).to.equal(3 + 1)
+    for (let round = 0; round < 3; round++) {
+      for (const job of jobs) await step(job)
+      expect(await attemptPending()).to.equal(2)
+    }
     for (const [index, job] of jobs.entries()) expect((await read(job)).done).to.be.above(index === 0 ? 3 : 0)
   })
 

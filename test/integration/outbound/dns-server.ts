@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 
-type Records = { a?: string[]; aaaa?: string[] | 'silent' }
+type Records = { a?: string[]; aAfterMs?: number; aaaa?: string[] | 'silent' }
 
 /**
  * Addresses by host name. A list gives one answer after the other, the last of them from then on. What is `silent` and
@@ -34,7 +34,9 @@ export async function startDnsServer(zone: Zone, port = 0): Promise<DnsServer> {
     header.writeUInt16BE(0x8180 | (records === undefined ? NAME_ERROR : 0), 2)
     header.writeUInt16BE(1, 4)
     header.writeUInt16BE(answers.length, 6)
-    socket.send(Buffer.concat([header, query.subarray(12, end), ...answers]), from.port, from.address)
+    const answer = Buffer.concat([header, query.subarray(12, end), ...answers])
+    const afterMs = type === TYPE_A ? (records?.aAfterMs ?? 0) : 0
+    setTimeout(() => socket.send(answer, from.port, from.address), afterMs)
   })
   socket.bind(port, '127.0.0.1')
   await once(socket, 'listening')

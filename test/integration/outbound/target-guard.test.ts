@@ -41,6 +41,7 @@ describe('resolving and connecting', () => {
       'nat64-public.eu': { a: ['8.8.8.8'], aaaa: ['64:ff9b::808:808'] },
       'six-to-four.eu': { aaaa: ['2002:7f00:1::1'] },
       'no-six.eu': { a: ['8.8.8.8'], aaaa: 'silent' },
+      'late-four.eu': { a: ['8.8.8.8'], aAfterMs: 400, aaaa: ['2606:4700::1'] },
       'many.eu': {
         a: Array.from({ length: 20 }, (_, index) => `8.8.8.${index}`),
         aaaa: Array.from({ length: 20 }, (_, index) => `2606:4700::${index}`),
@@ -121,6 +122,12 @@ describe('resolving and connecting', () => {
       expect(addresses).to.deep.equal([{ address: '8.8.8.8', family: 4 }])
       // Before the query is sent again and again.
       expect(performance.now() - startedAtMs).to.be.below(1_000)
+    })
+
+    it('waits for the addresses of IPv4, which most hosts need, where those of IPv6 came first', async () => {
+      expect((await resolverFor([]).resolve('late-four.eu')).map(({ family }) => family)).to.deep.equal([
+        4, 6,
+      ])
     })
 
     it('returns a few addresses of each family, however many there are', async () => {
