@@ -206,24 +206,32 @@ export type SendLimiter = (send: () => Promise<void>) => Promise<void>
  * claimed and is tried again later, so that a slow server blocks neither rows nor the slots of deliveries.
  */
 export function createSendLimiter(options: { slots: number; queue: number; waitMs: number }): SendLimiter {
-  const limit = pLimit(options.slots)
-  let waiting = 0
+  let free = options.slots
+  const waiting: (() => void)[] = []
 
-  return (send) =>
-    new Promise((resolve, reject) => {
-      if (waiting >= options.queue) return resolve()
-      waiting++
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        waiting--
-        resolve()
-      }, options.waitMs)
-      limit(async () => {
-        if (isLate) return
+  function isAdmitted(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const admit = (): void => {
         clearTimeout(timer)
-        waiting--
-        await send()
-      }).then(resolve, reject)
+        resolve(true)
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(admit), 1)
+        resolve(false)
+      }, options.waitMs)
+      waiting.push(admit)
     })
+  }
+
+  return async (send) => {
+    if (free > 0) free--
+    else if (waiting.length >= options.queue || !(await isAdmitted())) return
+    try {
+      await send()
+    } finally {
+      const admitNext = waiting.shift()
+      if (admitNext === undefined) free++
+      else admitNext()
+    }
+  }
 }
