@@ -25,8 +25,9 @@ const QUERY_TRIES = 2
 const LOOKUP_TIMEOUT_MS = 3000
 /** What a query for AAAA gets once that for A is answered: some name servers never answer it. */
 const AAAA_AFTER_MS = 250
-/** Addresses of one family that are used: a connection tries one after the other, and an answer may have thousands. */
-const MAX_ADDRESSES = 8
+/** Addresses of one family that are read, for an answer may have thousands; and that a connection tries one by one. */
+const MAX_READ = 64
+const MAX_USED = 8
 
 const LOOPBACK_ADDRESSES: readonly ResolvedAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -36,8 +37,7 @@ const LOOPBACK_ADDRESSES: readonly ResolvedAddress[] = [
 /**
  * Builds a resolver on c-ares instead of `dns.lookup`: the latter waits in a pool of four threads, so a few names
  * whose server never answers would delay every other name. `/etc/hosts` and search domains are not read.
- * A name with even one blocked address is refused as a whole: an honest public name has none. Only addresses that are
- * checked here are used.
+ * A name with even one blocked address among those that are read is refused as a whole: an honest public name has none.
  */
 export function createResolver(options: Options): Resolver {
   const lookupTimeoutMs = options.lookupTimeoutMs ?? LOOKUP_TIMEOUT_MS
@@ -48,7 +48,9 @@ export function createResolver(options: Options): Resolver {
     if (isLocalhostName(hostname)) return resolveLocalhost(options.guard)
     const addresses = await queryOnce(hostname)
     if (addresses.some(({ address }) => options.guard.isBlocked(address))) throw blockedTarget()
-    return addresses
+    return ([4, 6] as const).flatMap((wanted) =>
+      addresses.filter(({ family }) => family === wanted).slice(0, MAX_USED),
+    )
   }
 
   function queryOnce(hostname: string): Promise<ResolvedAddress[]> {
@@ -93,7 +95,7 @@ function resolveLocalhost(guard: AddressGuard): ResolvedAddress[] {
 
 function answersOf(result: PromiseSettledResult<string[]>, family: 4 | 6): ResolvedAddress[] {
   if (result.status === 'rejected') return []
-  return result.value.slice(0, MAX_ADDRESSES).map((address) => ({ address, family }))
+  return result.value.slice(0, MAX_READ).map((address) => ({ address, family }))
 }
 
 function lookupFailure(results: readonly PromiseSettledResult<string[]>[]): OutboundError {

@@ -35,8 +35,10 @@ export async function startDnsServer(zone: Zone, port = 0): Promise<DnsServer> {
     header.writeUInt16BE(1, 4)
     header.writeUInt16BE(answers.length, 6)
     const answer = Buffer.concat([header, query.subarray(12, end), ...answers])
+    const send = (): void => socket.send(answer, from.port, from.address)
     const afterMs = type === TYPE_A ? (records?.aAfterMs ?? 0) : 0
-    setTimeout(() => socket.send(answer, from.port, from.address), afterMs)
+    if (afterMs > 0) setTimeout(send, afterMs)
+    else send()
   })
   socket.bind(port, '127.0.0.1')
   await once(socket, 'listening')

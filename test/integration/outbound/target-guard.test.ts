@@ -42,6 +42,9 @@ describe('resolving and connecting', () => {
       'six-to-four.eu': { aaaa: ['2002:7f00:1::1'] },
       'no-six.eu': { a: ['8.8.8.8'], aaaa: 'silent' },
       'late-four.eu': { a: ['8.8.8.8'], aAfterMs: 400, aaaa: ['2606:4700::1'] },
+      'private-beyond.eu': {
+        a: [...Array.from({ length: 20 }, (_, index) => `8.8.8.${index}`), '127.0.0.1'],
+      },
       'many.eu': {
         a: Array.from({ length: 20 }, (_, index) => `8.8.8.${index}`),
         aaaa: Array.from({ length: 20 }, (_, index) => `2606:4700::${index}`),
@@ -79,7 +82,14 @@ describe('resolving and connecting', () => {
       expect(await resolverFor([]).resolve('only-six.eu')).to.have.lengthOf(1)
     })
 
-    const blocked = ['private.eu', 'private-six.eu', 'mapped.eu', 'private-last.eu', 'private-first.eu']
+    const blocked = [
+      'private.eu',
+      'private-six.eu',
+      'mapped.eu',
+      'private-last.eu',
+      'private-first.eu',
+      'private-beyond.eu',
+    ]
     for (const name of [
       ...blocked,
       'mixed-families.eu',
@@ -120,8 +130,8 @@ describe('resolving and connecting', () => {
       const startedAtMs = performance.now()
       const addresses = await resolverFor([], 60_000).resolve('no-six.eu')
       expect(addresses).to.deep.equal([{ address: '8.8.8.8', family: 4 }])
-      // Before the query is sent again and again.
-      expect(performance.now() - startedAtMs).to.be.below(1_000)
+      // Without that the query is sent again, which takes two seconds or more.
+      expect(performance.now() - startedAtMs).to.be.below(1_900)
     })
 
     it('waits for the addresses of IPv4, which most hosts need, where those of IPv6 came first', async () => {

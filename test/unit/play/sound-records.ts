@@ -21,6 +21,16 @@ export const SOUND: Forgery[] = [
     },
   ],
   [
+    'a stream that began between the publication of an event and its repetition',
+    ({ streams, publications }) => {
+      const [publication] = publications
+      Object.assign(streams[0]!, { since: 60, received: [] })
+      publication!.idempotencyKey = 'key-1'
+      publication!.tries.push({ ...publication!.tries[0]!, from: 70, to: 90 })
+    },
+  ],
+  ['a message under way when the play ended', (record) => notify(record, { state: 'sending', mails: 0 })],
+  [
     'a late event of the victim that a killed process held',
     ({ posts, faults }) => {
       posts[0] = forgePost(1, 20_100, 500)
