@@ -19,7 +19,7 @@ import {
   NOTHING_ERASED,
 } from '../db/queries/erasures.ts'
 import { findOrganisation, lockOrganisation, type OrganisationRow } from '../db/queries/organisations.ts'
-import { retryWhileUnavailable } from '../db/connection/connection-errors.ts'
+import { retryBatch } from '../db/connection/connection-errors.ts'
 import type { ErasedCounts } from '../db/entities/organisation.ts'
 import type { Logger } from '../observability/logger.ts'
 import { notFound } from '../problem-error.ts'
@@ -106,7 +106,7 @@ export async function eraseOrganisation(
   signal: AbortSignal,
 ): Promise<ErasureProgress> {
   const { dataSource, termination, logger, minErasureAgeMs = MIN_ERASURE_AGE_MS } = dependencies
-  const whenUp = <T>(work: () => Promise<T>): Promise<T> => retryWhileUnavailable(work, signal)
+  const whenUp = <T>(work: () => Promise<T>): Promise<T> => retryBatch(work, signal)
   const limit = pLimit(MAX_CONCURRENT_CALLS)
   let hasAdvanced = false
 
@@ -128,14 +128,18 @@ export async function eraseOrganisation(
   })
 
   // Stopped and marked first: whatever breaks before the mark is removed, their workflows are ended again.
-  const stopped = await whenUp(() => stopForErasure(dataSource, webhookIds, MAX_ENDED))
+  const stopped = await whenUp(() =>
+    transactLonger(dataSource, (manager) => stopForErasure(manager, webhookIds, MAX_ENDED)),
+  )
   await limit.map(stopped, (id) => termination.ofDelivery(id))
   await whenUp(() => settleErased(dataSource, stopped))
   hasAdvanced ||= stopped.length > 0
-  await run(async (manager) => {
-    const ids = await lockFinalDeliveries(manager, webhookIds, BATCH_ROWS)
-    return { rows: ids.length, ...(await deleteDeliveries(manager, ids)) }
-  })
+  // While more are open, every step would read all of them to find the final ones between them.
+  if (stopped.length < MAX_ENDED)
+    await run(async (manager) => {
+      const ids = await lockFinalDeliveries(manager, webhookIds, BATCH_ROWS)
+      return { rows: ids.length, ...(await deleteDeliveries(manager, ids)) }
+    })
   await run(async (manager) => {
     const events = await deleteRowsOf(manager, 'event', organisationId, BATCH_ROWS)
     return { rows: events, events }

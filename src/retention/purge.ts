@@ -13,7 +13,7 @@ import {
 import { noteLastSuccesses } from '../db/queries/incidents.ts'
 import { transactLonger } from '../db/connection/database-client.ts'
 import type { Db } from '../db/connection/db.ts'
-import { isStatementTimeout, retryWhileUnavailable } from '../db/connection/connection-errors.ts'
+import { retryBatch } from '../db/connection/connection-errors.ts'
 import type { Logger } from '../observability/logger.ts'
 
 export type PurgeDependencies = { dataSource: DataSource; logger: Logger }
@@ -59,7 +59,7 @@ export async function purge(
       signal.throwIfAborted()
       const after: PurgeCursor = cursor
       try {
-        const { next, ...deleted } = await retryWhileUnavailable(() => step(after).catch(endStep), signal)
+        const { next, ...deleted } = await retryBatch(() => step(after), signal)
         for (const name of Object.keys(deleted) as (keyof Counts)[]) counts[name] += deleted[name] ?? 0
         cursor = next
       } catch (error) {
@@ -75,13 +75,6 @@ export async function purge(
   if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '))
   if (failures.length > 0) throw failures[0]
   return result
-}
-
-/** A batch that takes too long would do so again, and keep the steps after it from running. */
-function endStep(error: unknown): never {
-  throw isStatementTimeout(error)
-    ? new Error(`a batch took too long: ${String(error)}`, { cause: error })
-    : error
 }
 
 /** Small tables come first, so that many completed deliveries delay nothing else; events follow their deliveries. */

@@ -115,3 +115,14 @@ export async function retryWhileUnavailable<T>(call: () => Promise<T>, signal?: 
     }
   }
 }
+
+/** The same for one batch of many. One that takes too long would do so again: its error is thrown. */
+export function retryBatch<T>(batch: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return retryWhileUnavailable(() => batch().catch(endBatch), signal)
+}
+
+function endBatch(error: unknown): never {
+  throw isStatementTimeout(error)
+    ? new Error(`a batch took too long: ${String(error)}`, { cause: error })
+    : error
+}

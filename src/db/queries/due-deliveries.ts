@@ -10,6 +10,10 @@ export const UNSTARTED = `(delivery.completed_at IS NULL AND delivery.workflow_s
 /** Those that are not final and have one (`delivery_started_idx`). */
 export const STARTED = `(delivery.completed_at IS NULL AND delivery.workflow_started_at IS NOT NULL)`
 
+/** Final deliveries whose workflow is owed a signal (`delivery_signal_idx`). */
+export const IS_OWED_SIGNAL = `(delivery.completed_at IS NOT NULL AND delivery.sweep_at IS NOT NULL
+  AND delivery.workflow_started_at IS NOT NULL)`
+
 /** Final deliveries that were attempted without a workflow and are owed one (`delivery_follow_idx`). */
 export const IS_OWED_WORKFLOW = `(delivery.completed_at IS NOT NULL AND delivery.sweep_at IS NOT NULL
   AND delivery.workflow_started_at IS NULL)`
@@ -114,9 +118,7 @@ export type OwedSignal = { deliveryId: string; sweepAt: Date }
 export function findOwedSignals(db: Db, limit: number): Promise<OwedSignal[]> {
   return sql(
     `SELECT id AS "deliveryId", sweep_at AS "sweepAt" FROM delivery
-      WHERE completed_at IS NOT NULL AND sweep_at IS NOT NULL AND workflow_started_at IS NOT NULL
-        AND sweep_at < delivery_now()
-      ORDER BY sweep_at LIMIT :limit`,
+      WHERE ${IS_OWED_SIGNAL} AND sweep_at < delivery_now() ORDER BY sweep_at LIMIT :limit`,
     { limit },
   ).rows(db)
 }

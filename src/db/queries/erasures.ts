@@ -3,6 +3,7 @@
 import type { EntityManager } from 'typeorm'
 import { sql, type Db } from '../connection/db.ts'
 import { OrganisationErasure, type ErasedCounts } from '../entities/organisation.ts'
+import { IS_OWED_SIGNAL, IS_OWED_WORKFLOW, STARTED, UNSTARTED } from './due-deliveries.ts'
 import { deleteUnlocked } from './retention.ts'
 
 export const NOTHING_ERASED: ErasedCounts = {
@@ -120,16 +121,20 @@ const ENDING = `interval '10 minutes'`
 
 /**
  * Stops up to `limit` deliveries of webhooks that have, or may have, a workflow; returns their ids. An attempt under way
- * finishes first: its row is passed over while it is leased.
+ * finishes first: its row is passed over while it is leased. Each part has a partial index: no other delivery is read.
  */
 export function stopForErasure(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
+  const parts = [UNSTARTED, STARTED, IS_OWED_SIGNAL, IS_OWED_WORKFLOW].map(
+    (which, part) => `
+       SELECT id FROM (
+         SELECT id FROM delivery
+          WHERE webhook_id = ANY(:webhookIds::uuid[]) AND ${which}
+            AND (state <> 'in_progress' OR lease_until < delivery_now())
+            FOR UPDATE SKIP LOCKED) AS part_${part}`,
+  )
   return sql(
-    `WITH chosen AS (
-       SELECT id FROM delivery
-        WHERE webhook_id = ANY(:webhookIds::uuid[])
-          AND (state IN ('pending', 'waiting') OR state = 'in_progress' AND lease_until < delivery_now()
-               OR completed_at IS NOT NULL AND sweep_at IS NOT NULL)
-        LIMIT :limit FOR UPDATE SKIP LOCKED
+    `WITH chosen AS MATERIALIZED (${parts.join(' UNION ALL ')}
+        LIMIT :limit
      )
      UPDATE delivery
         SET state = 'stopped', stop_reason = 'webhook_deleted', next_attempt_at = NULL, retry_requested = false,
@@ -165,20 +170,21 @@ export async function deleteDeliveries(
   return { deliveries: deleted.length, attempts: attempts.count }
 }
 
-/** Locks up to `limit` deliveries that are final and have no workflow to end. */
+/** Locks up to `limit` deliveries that are final and have no workflow to end, along an index: none is read twice. */
 export function lockFinalDeliveries(db: Db, webhookIds: string[], limit: number): Promise<string[]> {
   return sql(
     `SELECT id FROM delivery
       WHERE webhook_id = ANY(:webhookIds::uuid[]) AND state IN ('completed', 'failed', 'stopped')
         AND sweep_at IS NULL
-      LIMIT :limit FOR UPDATE SKIP LOCKED`,
+      ORDER BY webhook_id, id LIMIT :limit FOR UPDATE SKIP LOCKED`,
     { webhookIds, limit },
   ).ids(db)
 }
 
 /**
- * Deletes up to `limit` rows of the organisation from a table, of events those without a delivery, and passes over
- * locked ones; returns how many. A trigger allows it for audit entries during an erasure only.
+ * Deletes up to `limit` rows of the organisation from a table, and passes over locked ones; returns how many. Of events
+ * the oldest are read, and those deleted that have no delivery: the others wait for theirs to go. A trigger
+ * allows it for audit entries during an erasure only.
  */
 export function deleteRowsOf(
   db: Db,
@@ -186,8 +192,11 @@ export function deleteRowsOf(
   organisationId: string,
   limit: number,
 ): Promise<number> {
-  const isFree = 'NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)'
-  const which = `organisation_id = :organisationId ${table === 'event' ? `AND ${isFree}` : ''}`
+  const which =
+    table === 'event'
+      ? `id = ANY(ARRAY(SELECT id FROM event WHERE organisation_id = :organisationId ORDER BY sequence LIMIT :limit))
+         AND NOT EXISTS (SELECT 1 FROM delivery WHERE event_id = event.id)`
+      : `organisation_id = :organisationId`
   return deleteUnlocked(db, table, which, { organisationId, limit })
 }
 

@@ -5,6 +5,7 @@ import { countBacklog } from '../../../src/db/queries/backlog.ts'
 import { findOverdue, findUnstarted } from '../../../src/db/queries/due-deliveries.ts'
 import { listCovered } from '../../../src/db/queries/delivery-selection.ts'
 import { listOverview } from '../../../src/db/queries/overview.ts'
+import { deleteRowsOf, lockFinalDeliveries, stopForErasure } from '../../../src/db/queries/erasures.ts'
 import { findFailures, findFailuresOfIncidents } from '../../../src/db/queries/failures.ts'
 import { ACTIVITY_RANGES } from '../../../src/http/schemas/overview.ts'
 import { stopUnwanted } from '../../../src/deliveries/protocol/change-deliveries.ts'
@@ -157,6 +158,18 @@ describe('statements next to 60,000 deliveries', () => {
       expect(indexes).to.include(index)
       expect(indexes).not.to.include.members(['delivery_waiting_idx', 'delivery_webhook_idx'])
     }
+  })
+
+  it('erase an organisation without reading more of it than they change', async () => {
+    const { organisationId } = member
+    const stop = await planOf(database.dataSource, (db) => stopForErasure(db, webhookIds, 200))
+    expect(stop.scanned).to.not.include('delivery')
+    expect(stop.indexes).to.include('delivery_started_idx').and.not.include('delivery_webhook_idx')
+    const lock = await planOf(database.dataSource, (db) => lockFinalDeliveries(db, webhookIds, 10))
+    expect(lock.indexes).to.deep.equal(['delivery_webhook_idx'])
+    const events = await planOf(database.dataSource, (db) => deleteRowsOf(db, 'event', organisationId, 10))
+    expect(events.scanned).to.deep.equal([])
+    expect(events.pages).to.be.below(100)
   })
 
   it('count the backlog without reading what is completed, and attempts of late webhooks only', async () => {

@@ -214,6 +214,32 @@ describe('the erasure of an organisation', () => {
     expect(await leftOf(organisationId)).to.deep.equal({})
   })
 
+  it('fails where a statement takes too long, which would do so again', async () => {
+    const { organisationId } = await createWorld()
+    await call('DELETE', organisationId)
+    const { dataSource } = suite.database
+    await dataSource.query(`
+      CREATE FUNCTION cancel() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'canceled' USING ERRCODE = 'query_canceled'; END $$;
+      CREATE TRIGGER cancelled BEFORE UPDATE ON delivery FOR EACH ROW EXECUTE FUNCTION cancel()`)
+    const failure: unknown = await step(organisationId)
+      .catch((error: unknown) => error)
+      .finally(() => dataSource.query('DROP FUNCTION cancel() CASCADE'))
+    expect(String(failure)).to.include('a batch took too long')
+    await eraseAll(organisationId)
+  })
+
+  it('ends the workflows of open deliveries, 200 in a step, before it deletes any', async () => {
+    const { organisationId } = await createWorld()
+    for (let count = 0; count < 200; count++) await publishRow(suite.database.dataSource, organisationId)
+    await call('DELETE', organisationId)
+    terminated = []
+    expect((await step(organisationId)).erased.deliveries).to.equal(0)
+    expect((await step(organisationId)).erased.deliveries).to.equal(203)
+    await eraseAll(organisationId)
+    expect(new Set(terminated).size).to.be.at.least(203)
+  })
+
   it('waits for an attempt under way', async () => {
     const { organisationId, deliveryId } = await createWorld()
     await call('DELETE', organisationId)
