@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import pLimit from 'p-limit'
 import type { DataSource } from 'typeorm'
 import type { KeyCaller } from '../domain/actor.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -11,6 +10,8 @@ import { requireSubscriptionRights, unauthenticated } from '../problem-error.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
+import { createRoundRobinQueue } from '../round-robin-queue.ts'
+import { createTally } from '../tally.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
 import { findStart, type Positions } from './positions.ts'
 import { createStream, type EventStream } from './client-stream.ts'
@@ -41,10 +42,17 @@ export type StreamTimes = { beatMs: number; rightsMs: number; stallMs: number }
 
 const TIMES: StreamTimes = { beatMs: 15_000, rightsMs: 5_000, stallMs: 10_000 }
 
-/** Events in one query for a stream that is behind, numbers that it passes over, and such queries in flight at once. */
+/**
+ * Events in one query for a stream that is behind, numbers that it passes over, and such queries in flight at once, in all
+ * and of one organisation.
+ */
 const PAGE_SIZE = 100
 const MAX_PAGE_RANGE = 50_000
 const MAX_CONCURRENT_READS = 4
+const MAX_CONCURRENT_READS_OF_ONE = 2
+
+/** A read of a page that waits. `run` rejects without a query once `signal` has aborted. */
+type Read = { organisationId: string; signal: AbortSignal; run: () => Promise<void> }
 
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
 
@@ -61,7 +69,7 @@ export function createStreams(dependencies: {
   const { beatMs, rightsMs, stallMs } = { ...TIMES, ...dependencies.times }
   const open = new Set<Open>()
   const countsByKey = new Map<string, number>()
-  const readLimit = pLimit(MAX_CONCURRENT_READS)
+  const readsInFlight = createTally()
   let count = 0
   let isClosing = false
   let rightsReadAt = -Infinity
@@ -74,6 +82,31 @@ export function createStreams(dependencies: {
     beforeReading: checkRights,
     onRegressed: () => endAll('regressed'),
   })
+
+  const reads = createRoundRobinQueue<Read>({
+    concurrency: MAX_CONCURRENT_READS,
+    hasRoom: (organisationId) => readsInFlight.of(organisationId) < MAX_CONCURRENT_READS_OF_ONE,
+    async run({ organisationId, run }) {
+      readsInFlight.add(organisationId, 1)
+      await run()
+      readsInFlight.add(organisationId, -1)
+      reads.wake(organisationId)
+    },
+  })
+
+  function readInTurn<Page>(
+    organisationId: string,
+    signal: AbortSignal,
+    read: () => Promise<Page>,
+  ): Promise<Page> {
+    return new Promise((resolve, reject) => {
+      const run = async (): Promise<void> => {
+        if (signal.aborted) reject(new Error('The stream has ended.'))
+        else await read().then(resolve, reject)
+      }
+      reads.add(organisationId, { organisationId, signal, run })
+    })
+  }
 
   /** Counts a stream before anything is awaited; returns the function that uncounts it. */
   function reserve(apiKeyId: string): () => void {
@@ -129,13 +162,14 @@ export function createStreams(dependencies: {
         const upTo = Math.min(range.upTo, after + MAX_PAGE_RANGE)
         const page = { after, upTo, keys, limit: PAGE_SIZE, maxBytes }
         const read = () => readEventPage(dataSource, organisationId, page)
-        return retryWhileUnavailable(() => readLimit(read), signal)
+        return retryWhileUnavailable(() => readInTurn(organisationId, signal, read), signal)
       },
       stallMs,
       onSent: () => metrics.streamSent(),
       onFault: (error) => logger.error({ event: 'stream.failed', requestId, err: error }),
       onClosed(reason, events) {
         open.delete(entry)
+        for (const { run } of reads.drain(({ signal }) => signal.aborted)) void run()
         release()
         metrics.streamEnded(reason)
         const durationMs = Math.round(performance.now() - startedAt)

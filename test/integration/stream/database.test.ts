@@ -8,7 +8,7 @@ import { createMember, publishRow, type TestMember } from '../../helpers/databas
 import { codeBlocksOf, readDocument } from '../../helpers/documents/documents.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
-import { createTestApi, useApi } from '../../helpers/api/api.ts'
+import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 
 describe('a stream and its database', () => {
   const suite = useApi()
@@ -102,6 +102,82 @@ describe('a stream and its database', () => {
     expect(await opening).to.include({ status: 503 })
     // It waits until no stream is open.
     await api.close()
+  })
+
+  describe('with reads that wait for the database', () => {
+    let api: TestApi
+    let begun: unknown[]
+    let ended: number
+    let readers: StreamReader[]
+    const released = new EventEmitter()
+
+    beforeEach(async () => {
+      begun = []
+      ended = 0
+      readers = []
+      const held = Object.create(suite.database.dataSource) as DataSource
+      held.query = async <Row>(text: string, parameters?: unknown[]) => {
+        if (text.includes('event_horizon')) {
+          begun.push(parameters?.[0])
+          if (begun.length <= 4) await once(released, 'now')
+        }
+        return suite.database.dataSource.query<Row>(text, parameters)
+      }
+      const logger = {
+        ...silentLogger,
+        info: ({ event }: { event?: string }) => {
+          if (event === 'stream.ended') ended++
+        },
+      }
+      api = await createTestApi(held, {}, { logger })
+    })
+    afterEach(async () => {
+      released.emit('now')
+      await Promise.all(readers.map((stream) => stream.close()))
+      await api.close()
+    })
+
+    /** An organisation with an event to resume from and one after it. Made before the feed of the process starts. */
+    async function createBehind() {
+      const { dataSource } = suite.database
+      const { organisationId, apiKey } = await createMember(dataSource)
+      for (let times = 0; times < 2; times++) await publishRow(dataSource, organisationId)
+      const [first] = await dataSource.query<{ id: string }[]>(
+        'SELECT id FROM event WHERE organisation_id = $1 ORDER BY sequence',
+        [organisationId],
+      )
+      const open = () => readStream(api.url, organisationId, { apiKey, lastEventId: first!.id })
+      return {
+        open: async (count: number) =>
+          void readers.push(...(await Promise.all(Array.from({ length: count }, open)))),
+        reads: () => begun.filter((id) => id === organisationId).length,
+      }
+    }
+
+    it('reads for each organisation in turn, and for one at most twice at once', async () => {
+      const [many, few, one] = [await createBehind(), await createBehind(), await createBehind()]
+      await many.open(12)
+      await few.open(3)
+      await eventually(() => expect([many.reads(), few.reads()]).to.deep.equal([2, 2]))
+      await one.open(1)
+      released.emit('now')
+      await eventually(() => expect(begun).to.have.length(16))
+      begun.length = 6
+      expect(one.reads()).to.equal(1)
+    })
+
+    it('reads nothing for clients that have gone', async () => {
+      const [many, few, one] = [await createBehind(), await createBehind(), await createBehind()]
+      await many.open(12)
+      await few.open(2)
+      await eventually(() => expect([many.reads(), few.reads()]).to.deep.equal([2, 2]))
+      await Promise.all(readers.splice(0).map((stream) => stream.close()))
+      await eventually(() => expect(ended).to.equal(14))
+      released.emit('now')
+      await one.open(1)
+      await eventually(() => expect(one.reads()).to.equal(1))
+      expect([many.reads(), few.reads()]).to.deep.equal([2, 2])
+    })
   })
 
   it('warns once of a transaction that delays events, by its name in PostgreSQL; the documented query finds it alone', async () => {
