@@ -82,6 +82,7 @@ export function createFeed(dependencies: {
       } catch (error) {
         if (!isFailing) report(error)
         isFailing = true
+        watermark.recheck()
         if (error instanceof SequenceRegressedError) {
           watermark = createWatermark({ dataSource, logger })
           position = offered = null

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm'
-import { eventWriters, lastPosition, type StreamPosition } from '../db/queries/event-stream.ts'
+import { eventWriters, isOrderKept, lastPosition, type StreamPosition } from '../db/queries/event-stream.ts'
 import type { Logger } from '../observability/logger.ts'
 
 /** Finds the position up to which every event is either committed and readable, or never will be. */
@@ -8,12 +8,14 @@ export type Watermark = {
   advance(): Promise<StreamPosition | null>
   /** True while the next query may find a higher one. */
   isWaiting(): boolean
+  /** Has `advance` check that the database still has the events up to its position; called when a query has failed. */
+  recheck(): void
 }
 
 /** A transaction that delays events for longer is logged. */
 const MAX_DELAY_MS = 10_000
 
-/** Thrown when the database has fewer events than were read before: it was replaced by a standby or a backup. */
+/** Thrown when the database does not have the events that were read before: it was replaced by a standby or a backup. */
 export class SequenceRegressedError extends Error {
   override readonly name = 'SequenceRegressedError'
 }
@@ -40,19 +42,28 @@ export function createWatermark(dependencies: {
   const { dataSource, logger, nowMs = () => performance.now() } = dependencies
   let settled: StreamPosition | null = null
   let candidate: Candidate | null = null
+  let isUnchecked = false
 
   return {
     isWaiting: () => candidate !== null,
+    recheck() {
+      isUnchecked = true
+      candidate = null
+    },
     async advance() {
       if (candidate === null) {
         const position = await lastPosition(dataSource)
         if (settled !== null && position.sequence < settled.sequence) throw new SequenceRegressedError()
-        if (position.sequence === settled?.sequence) return settled
+        if (position.sequence === settled?.sequence && !isUnchecked) return settled
         candidate = { position, writers: null, sinceMs: nowMs(), isLogged: false }
       }
       const now = await eventWriters(dataSource)
       candidate.writers = candidate.writers?.filter((writer) => now.includes(writer)) ?? now
       if (candidate.writers.length === 0) {
+        // By then every event that was given a number up to `settled` again can be read.
+        if (isUnchecked && settled !== null && !(await isOrderKept(dataSource, settled)))
+          throw new SequenceRegressedError()
+        isUnchecked = false
         settled = candidate.position
         candidate = null
       } else if (!candidate.isLogged && nowMs() - candidate.sinceMs >= MAX_DELAY_MS) {

@@ -117,3 +117,13 @@ export async function isPositionValid(
   ).first(db)
   return found !== null
 }
+
+/** `isPositionValid` for the events of all organisations, for a recent position. */
+export async function isOrderKept(db: Db, { sequence, atMs }: StreamPosition): Promise<boolean> {
+  const found = await sql(
+    `SELECT 1 WHERE NOT EXISTS (
+       SELECT 1 FROM event WHERE created_at > to_timestamp(:atMs / 1000.0) AND sequence <= :sequence)`,
+    { sequence, atMs },
+  ).first(db)
+  return found !== null
+}

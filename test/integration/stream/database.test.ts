@@ -77,6 +77,30 @@ describe('a stream and its database', () => {
     await Promise.all(resumed.map((stream) => stream.close()))
   })
 
+  it('ends when an older database took its place while queries failed, and has as many events by then', async () => {
+    const { dataSource } = suite.database
+    let isAway = false
+    let refused = 0
+    const held = Object.create(dataSource) as DataSource
+    held.query = <Row>(text: string, parameters?: unknown[]) =>
+      isAway && ++refused
+        ? Promise.reject<Row>(new Error('Connection terminated unexpectedly'))
+        : dataSource.query<Row>(text, parameters)
+    const api = await createTestApi(held)
+    const stream = await readStream(api.url, member.organisationId, { apiKey: member.apiKey })
+    for (let times = 0; times < 10; times++) await publish()
+    await eventually(() => expect(stream.events).to.have.length(10))
+    isAway = true
+    await eventually(() => expect(refused).to.be.above(0))
+    await dataSource.query('DELETE FROM event WHERE organisation_id = $1', [member.organisationId])
+    const sequence = `pg_get_serial_sequence('event', 'sequence')::regclass`
+    await dataSource.query(`SELECT setval(${sequence}, pg_sequence_last_value(${sequence}) - 10)`)
+    for (let times = 0; times < 12; times++) await publish()
+    isAway = false
+    expect(await stream.ended).to.equal(true)
+    await api.close()
+  })
+
   it('is not opened, nor counted, when an older database takes its place meanwhile', async () => {
     await publish()
     await eventually(() => expect(reader.events).to.have.length(1))
