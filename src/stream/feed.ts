@@ -129,8 +129,10 @@ export function createFeed(dependencies: {
   }
 
   function pauseMs(watermark: Watermark, hadEvents: boolean): number {
-    if (hadEvents || nextCallers.size > 0) return 0
-    return watermark.isWaiting() ? DELAYED_POLL_INTERVAL_MS : POLL_INTERVAL_MS
+    if (hadEvents) return 0
+    // A new caller waits for the query after this one.
+    if (watermark.isWaiting()) return DELAYED_POLL_INTERVAL_MS
+    return nextCallers.size > 0 ? 0 : POLL_INTERVAL_MS
   }
 
   function pause(ms: number): Promise<void> {

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { expect } from 'chai'
 import type { DataSource } from 'typeorm'
+import { createFeed } from '../../../src/stream/feed.ts'
 import { createWatermark } from '../../../src/stream/watermark.ts'
 import type { ApiDependencies } from '../../../src/http/api.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -202,6 +203,34 @@ describe('a stream and its database', () => {
       await eventually(() => expect(one.reads()).to.equal(1))
       expect([many.reads(), few.reads()]).to.deep.equal([2, 2])
     })
+  })
+
+  it('is asked every 10 ms at most while a transaction delays events, also when a client waits', async () => {
+    const holder = suite.database.dataSource.createQueryRunner()
+    await holder.startTransaction()
+    await holder.query('DELETE FROM event WHERE false')
+    let reads = 0
+    let isWanted = true
+    const feed = createFeed({
+      dataSource: suite.database.dataSource,
+      logger: silentLogger,
+      isWanted: () => isWanted,
+      beforeReading() {
+        reads++
+        return Promise.resolve()
+      },
+      onRegressed: () => undefined,
+    })
+    const startedAtMs = performance.now()
+    const started = feed.start().catch(() => undefined)
+    await eventually(() => expect(reads).to.be.above(1))
+    await feed.newest().catch(() => undefined)
+    expect(reads).to.be.at.most((performance.now() - startedAtMs) / 10 + 5)
+    isWanted = false
+    await started
+    await holder.rollbackTransaction()
+    await holder.release()
+    await feed.ended()
   })
 
   it('warns once of a transaction that delays events, by its name in PostgreSQL; the documented query finds it alone', async () => {
