@@ -182,17 +182,22 @@ function captureHeaders(
 ): Record<string, string> {
   const captured: [string, string][] = []
   let roomBytes = MAX_HEADERS_BYTES
+
+  /** Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed. */
+  function keep(name: string, text: string): boolean {
+    const sizeBytes = Buffer.byteLength(JSON.stringify([name, text]))
+    if (sizeBytes > roomBytes) return false
+    captured.push([name, text])
+    roomBytes -= sizeBytes
+    return true
+  }
+
   for (const [rawName, rawValue] of Object.entries(headers)) {
     if (rawValue === undefined) continue
     const name = storable(rawName.toLowerCase())
     const joined = Array.isArray(rawValue) ? rawValue.join(', ') : rawValue
     const value = STORED_HEADERS.has(name) ? storable(joined) : REDACTED
-    const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify([name, text]))
-    // Text of one byte per character grows when it is stored as UTF-8, so even undici's bound can be passed.
-    const kept = [value, TOO_LONG].find((text) => sizeOf(text) <= roomBytes)
-    if (kept === undefined) continue
-    captured.push([name, kept])
-    roomBytes -= sizeOf(kept)
+    if (!keep(name, value)) keep(name, TOO_LONG)
   }
   // fromEntries defines own properties, so a header called __proto__ is just a header.
   return Object.fromEntries(captured)
