@@ -1,3 +1,5 @@
+import { createTally } from './tally.ts'
+
 /** Items that wait, taken key by key in turn, so that many items of one key do not delay others. */
 export type RoundRobin<Item> = {
   add(key: string, item: Item): void
@@ -119,4 +121,27 @@ export function createRoundRobinQueue<Item>(options: {
       while (running.size > 0) await Promise.all(running)
     },
   }
+}
+
+/** A piece of work of `key`. `run` never rejects. */
+export type FairWork = { key: string; run: () => Promise<void> }
+
+/** Runs `concurrency` pieces of work at once, and `perKey` of one key, in the order of `createRoundRobin`. */
+export function createFairQueue<Work extends FairWork>(options: {
+  concurrency: number
+  perKey: number
+}): RoundRobinQueue<Work> {
+  const { concurrency, perKey } = options
+  const inFlight = createTally()
+  const queue = createRoundRobinQueue<Work>({
+    concurrency,
+    hasRoom: (key) => inFlight.of(key) < perKey,
+    async run({ key, run }) {
+      inFlight.add(key, 1)
+      await run()
+      inFlight.add(key, -1)
+      queue.wake(key)
+    },
+  })
+  return queue
 }

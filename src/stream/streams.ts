@@ -10,8 +10,7 @@ import { requireSubscriptionRights, unauthenticated } from '../problem-error.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
-import { createRoundRobinQueue } from '../round-robin-queue.ts'
-import { createTally } from '../tally.ts'
+import { createFairQueue, type FairWork } from '../round-robin-queue.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
 import { findStart, type Positions } from './positions.ts'
 import { createStream, type EventStream } from './client-stream.ts'
@@ -51,8 +50,8 @@ const MAX_PAGE_RANGE = 50_000
 const MAX_CONCURRENT_READS = 4
 const MAX_CONCURRENT_READS_OF_ONE = 2
 
-/** A read of a page that waits. `run` rejects without a query once `signal` has aborted. */
-type Read = { organisationId: string; signal: AbortSignal; run: () => Promise<void> }
+/** A read of a page that waits, by organisation. `run` rejects without a query once `signal` has aborted. */
+type Read = FairWork & { signal: AbortSignal }
 
 type Open = { stream: EventStream; apiKeyId: string; rights: string }
 
@@ -69,7 +68,6 @@ export function createStreams(dependencies: {
   const { beatMs, rightsMs, stallMs } = { ...TIMES, ...dependencies.times }
   const open = new Set<Open>()
   const countsByKey = new Map<string, number>()
-  const readsInFlight = createTally()
   let count = 0
   let isClosing = false
   let rightsReadAt = -Infinity
@@ -83,15 +81,9 @@ export function createStreams(dependencies: {
     onRegressed: () => endAll('regressed'),
   })
 
-  const reads = createRoundRobinQueue<Read>({
+  const reads = createFairQueue<Read>({
     concurrency: MAX_CONCURRENT_READS,
-    hasRoom: (organisationId) => readsInFlight.of(organisationId) < MAX_CONCURRENT_READS_OF_ONE,
-    async run({ organisationId, run }) {
-      readsInFlight.add(organisationId, 1)
-      await run()
-      readsInFlight.add(organisationId, -1)
-      reads.wake(organisationId)
-    },
+    perKey: MAX_CONCURRENT_READS_OF_ONE,
   })
 
   function readInTurn<Page>(
@@ -104,7 +96,7 @@ export function createStreams(dependencies: {
         if (signal.aborted) reject(new Error('The stream has ended.'))
         else await read().then(resolve, reject)
       }
-      reads.add(organisationId, { organisationId, signal, run })
+      reads.add(organisationId, { key: organisationId, signal, run })
     })
   }
 

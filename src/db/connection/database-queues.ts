@@ -1,6 +1,5 @@
 import pLimit from 'p-limit'
-import { createRoundRobin, type RoundRobin, createRoundRobinQueue } from '../../round-robin-queue.ts'
-import { createTally } from '../../tally.ts'
+import { createFairQueue, createRoundRobin, type RoundRobin } from '../../round-robin-queue.ts'
 import { isDatabaseDown, DatabaseBusyError } from './connection-errors.ts'
 
 /** A caller that waits for its work to be begun, and then for its result. */
@@ -186,19 +185,8 @@ export function createFairLimiter(options: {
   timeoutMs: number
   maxQueued: number
 }): FairLimiter {
-  const { concurrency, perKey, maxQueued } = options
-  const inFlight = createTally()
-
-  const queue = createRoundRobinQueue<{ key: string; run: () => Promise<void> }>({
-    concurrency,
-    hasRoom: (key) => inFlight.of(key) < perKey,
-    async run({ key, run }) {
-      inFlight.add(key, 1)
-      await run()
-      inFlight.add(key, -1)
-      queue.wake(key)
-    },
-  })
+  const { maxQueued } = options
+  const queue = createFairQueue(options)
 
   return <Result>(key: string, work: () => Promise<Result>) => {
     if (queue.size() >= maxQueued) return refuse(queue.size())
