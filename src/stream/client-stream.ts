@@ -19,8 +19,8 @@ export type EventStream = {
 
 export type StreamOptions = {
   organisationId: string
-  /** Event keys that are sent. */
-  keys: ReadonlySet<string>
+  /** Event keys that are sent; null for every one. */
+  keys: ReadonlySet<string> | null
   start: StreamStart
   feed: Pick<Feed, 'position' | 'offered' | 'join' | 'leave'>
   /** Returns the id that stands for a position. */
@@ -39,6 +39,9 @@ export type StreamOptions = {
  * 256 KiB together, exceeded by at most an event.
  */
 const MAX_BUFFERED_BYTES = 128 * 1024
+
+/** A client that takes this much of a frame within `stallMs` is not cut off. */
+const CHUNK_BYTES = 16 * 1024
 
 /** Reconnection delay of clients; spread when a stopping process ends all streams at once. */
 const RETRY_DELAY_MS = 3_000
@@ -80,8 +83,9 @@ export function createStream(options: StreamOptions): EventStream {
 
   const isFull = (): boolean => stalled !== undefined
 
-  function push(frame: Buffer | string): void {
-    if (!output.push(frame)) stalled ??= setTimeout(awaitReader, stallMs)
+  function push(frame: Buffer): void {
+    for (let at = 0; at < frame.length; at += CHUNK_BYTES)
+      if (!output.push(frame.subarray(at, at + CHUNK_BYTES))) stalled ??= setTimeout(awaitReader, stallMs)
     unreadBytes = output.readableLength
   }
 
@@ -123,7 +127,7 @@ export function createStream(options: StreamOptions): EventStream {
     offer(event: StreamedEvent, frame: Buffer): void {
       if (!isLive || event.sequence <= position.sequence) return
       position = { ...feed.position(), sequence: event.sequence }
-      if (keys.has(event.key)) send(event, frame)
+      if (keys?.has(event.key) ?? true) send(event, frame)
       if (!isFull()) return
       isLive = false
       feed.leave(member)

@@ -224,8 +224,8 @@ export function eventFrame({ id, key, body }: StreamedEvent): Buffer {
 }
 
 /** Returns the frame that sets the client's reconnection delay. */
-export function retryFrame(ms: number): string {
-  return `retry: ${ms}\n\n`
+export function retryFrame(ms: number): Buffer {
+  return Buffer.from(`retry: ${ms}\n\n`)
 }
 
 /** A comment, for proxies and clients that close silent connections. */
@@ -235,15 +235,15 @@ const HEARTBEAT = ': heartbeat\n'
  * Returns the frame of a position to resume from. It has data, since scripts in browsers and most libraries never learn of
  * an id without.
  */
-export function positionFrame(id: string): string {
-  return `${HEARTBEAT}id: ${id}\nevent: position\ndata: {}\n\n`
+export function positionFrame(id: string): Buffer {
+  return Buffer.from(`${HEARTBEAT}id: ${id}\nevent: position\ndata: {}\n\n`)
 }
 
 /** Returns the frame that reports missing events. `id`: the position to resume from. */
-export function gapFrame(lastEventId: string | null, id: string): string {
+export function gapFrame(lastEventId: string | null, id: string): Buffer {
   const data = JSON.stringify({
     lastEventId,
     detail: 'Events after lastEventId may be missing: it is not known here, or retention has passed it.',
   })
-  return `id: ${id}\nevent: gap\ndata: ${data}\n\n`
+  return Buffer.from(`id: ${id}\nevent: gap\ndata: ${data}\n\n`)
 }

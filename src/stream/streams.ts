@@ -146,7 +146,7 @@ export function createStreams(dependencies: {
     metrics.streamOpened()
     const stream = createStream({
       organisationId,
-      keys: new Set(keys),
+      keys: keys && new Set(keys),
       start: from,
       feed,
       seal: (position) => positions.seal(organisationId, position),
@@ -213,9 +213,16 @@ function visibleKeys({ eventKeys, permissionFor }: Catalogue, grants: Grants): s
   return eventKeys.map(({ key }) => key).filter((key) => mayReadPayload(grants, key, permissionFor))
 }
 
-/** Returns the event keys that a stream sends. */
-function streamedKeys(catalogue: Catalogue, requested: RequestedEventKeys, grants: Grants): string[] {
-  return requested === null || requested.includes(WILDCARD) ? visibleKeys(catalogue, grants) : [...requested]
+/**
+ * Returns the event keys that a stream sends; null for every one, also one that only the catalogue of another process has.
+ */
+function streamedKeys(
+  catalogue: Catalogue,
+  requested: RequestedEventKeys,
+  rights: KeyRights,
+): string[] | null {
+  if (requested !== null && !requested.includes(WILDCARD)) return [...requested]
+  return rights.fullAccess ? null : visibleKeys(catalogue, rights)
 }
 
 /** Returns a fingerprint of the key's value and of what its member may see: a stream ends when it changes. */

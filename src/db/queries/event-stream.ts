@@ -53,13 +53,13 @@ export function readEvents(
 export type EventPage = { horizon: number; upTo: number; events: StreamedEvent[] }
 
 /**
- * The first `limit` events of one organisation in a range that have one of `keys`, and its horizon at that instant. The
- * last event is the one whose body reaches `maxBytes` together with the others.
+ * The first `limit` events of one organisation in a range that have one of `keys` (null: any key), and its horizon at that
+ * instant. The last event is the one whose body reaches `maxBytes` together with the others.
  */
 export async function readEventPage(
   db: Db,
   organisationId: string,
-  range: { after: number; upTo: number; keys: string[]; limit: number; maxBytes: number },
+  range: { after: number; upTo: number; keys: string[] | null; limit: number; maxBytes: number },
 ): Promise<EventPage> {
   const found = await sql(
     `SELECT coalesce(h.sequence, 0)::float8 AS horizon, e.* FROM
@@ -68,7 +68,7 @@ export async function readEventPage(
          SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY sequence), 0)::float8 AS bytes FROM (
            SELECT ${EVENT_COLUMNS} FROM event
             WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo
-              AND key = ANY(:keys::text[]) AND NOT is_test ORDER BY event.sequence LIMIT :limit
+              AND (:keys::text[] IS NULL OR key = ANY(:keys::text[])) AND NOT is_test ORDER BY event.sequence LIMIT :limit
          ) page
        ) e ON e.bytes - coalesce(octet_length(e.body), 0) < :maxBytes
       ORDER BY e.sequence`,

@@ -174,6 +174,21 @@ describe('a catalogue of the operator', () => {
     }
   })
 
+  it('has events of keys that only another process knows streamed to members with full access', async () => {
+    const { apiKey } = await member('order:read', 'invoice:read')
+    const readers = await Promise.all(
+      [full.apiKey, apiKey].map((by) => readStream(api.url, full.organisationId, { apiKey: by })),
+    )
+    try {
+      await publishRow(database.dataSource, full.organisationId, { eventKey: GONE })
+      await publish(SHIPPED, catalogue.find(SHIPPED)?.example)
+      const keys = () => readers.map(({ events }) => events.map(({ event }) => event))
+      await eventually(() => expect(keys()).to.deep.equal([[GONE, SHIPPED], [SHIPPED]]))
+    } finally {
+      await Promise.all(readers.map((reader) => reader.close()))
+    }
+  })
+
   it('leaves test events as they are', async () => {
     const by = await member('webhook:read', 'webhook:manage', 'order:read')
     const id = await webhookRow(SHIPPED)
