@@ -101,6 +101,7 @@ stack.push('the folder', () => {
 })
 onStopSignal(async () => {
   await stack.stop()
+  process.exit(1)
 })
 
 if (suite === 'protocol') process.env['POSTHORN_TEST_FURTHER'] = 'yes'

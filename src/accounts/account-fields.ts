@@ -49,7 +49,9 @@ export const memberFields = {
   name: accountName,
   email,
   fullAccess: Type.Optional(Type.Boolean({ description: 'Holds every permission; false without it' })),
-  pushEnabled: Type.Optional(Type.Boolean({ description: 'Gets push messages; false without it' })),
+  pushEnabled: Type.Optional(
+    Type.Boolean({ description: 'May subscribe browsers to push messages; true without it' }),
+  ),
   permissions: Type.Optional(
     Type.Array(Type.String({ maxLength: 100, pattern: PERMISSION_PATTERN }), {
       maxItems: 500,

@@ -69,7 +69,7 @@ export type GivenMember = { id: string } & Static<TObject<typeof memberFields>>
 export async function saveMember(
   manager: EntityManager,
   actor: AuditActor,
-  { id, name, email, fullAccess = false, pushEnabled = false, permissions = [] }: GivenMember,
+  { id, name, email, fullAccess = false, pushEnabled = true, permissions = [] }: GivenMember,
 ): Promise<{ isNew: boolean; member: MemberInput }> {
   const member = { id, name, email, fullAccess, pushEnabled, permissions }
   const before = await upsertMember(manager, actor.organisationId, member)

@@ -160,8 +160,8 @@ function parseJson(json: string): unknown {
     return JSON.parse(json) as unknown
   } catch (error) {
     const [, position] = /at position (\d+)/.exec(String(error)) ?? []
-    const line = json.slice(0, position === undefined ? json.length : Number(position)).split('\n').length
-    throw new FileError(`is not valid JSON: see line ${line}`)
+    const line = json.slice(0, Number(position)).split('\n').length
+    throw new FileError(`is not valid JSON${position === undefined ? '' : `: see line ${line}`}`)
   }
 }
 

@@ -5,12 +5,11 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   writeFileSync,
-  type Dirent,
   rmSync,
+  statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { once } from 'node:events'
@@ -21,44 +20,28 @@ import { OPERATOR_SCOPES } from '../domain/permissions.ts'
 /** Nothing that `npm start` creates is for other users of the machine: keys, payloads, logs, mails. */
 export const OWNER_ONLY_UMASK = 0o077
 
-const OWNER_ONLY_FOLDER = 0o700
-const OWNER_ONLY_FILE = 0o600
+const OWNER_ONLY = 0o700
 
 /** For root, whose PostgreSQL runs as another user: it may pass through, and list nothing. */
-const PASSABLE_FOLDER = 0o711
-
-/** PostgreSQL keeps its own rights there, and refuses others. */
-const POSTGRES_FOLDER = 'postgres'
+const PASSABLE = 0o011
 
 /**
- * Creates the data folder if it is missing, and takes the rights of other users to it away. Throws when it cannot be
- * written.
+ * Creates the data folder if it is missing; one that is there keeps its rights. Throws when it cannot be written.
  */
 export function prepareDataFolder(dataDir: string): void {
   try {
     // Step by step: a recursive mkdir never ends where a parent exists but takes no folder.
     if (!existsSync(dirname(dataDir))) mkdirSync(dirname(dataDir), { recursive: true })
-    if (!existsSync(dataDir)) mkdirSync(dataDir)
-    mkdirSync(join(dataDir, 'logs'), { recursive: true })
+    if (!existsSync(dataDir)) mkdirSync(dataDir, OWNER_ONLY)
+    mkdirSync(join(dataDir, 'logs'), { recursive: true, mode: OWNER_ONLY })
     accessSync(dataDir, constants.W_OK)
-    chmodSync(dataDir, process.getuid?.() === 0 ? PASSABLE_FOLDER : OWNER_ONLY_FOLDER)
-    for (const entry of readdirSync(dataDir, { withFileTypes: true }))
-      if (entry.name !== POSTGRES_FOLDER) restrict(dataDir, entry)
+    if (process.getuid?.() === 0) chmodSync(dataDir, statSync(dataDir).mode | PASSABLE)
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new Error(`The data folder ${dataDir} cannot be used (${reason}). Set POSTHORN_DATA to another.`, {
       cause: error,
     })
   }
-}
-
-/** An installation from before had the rights that the umask of its user left. Links are not followed. */
-function restrict(folder: string, entry: Dirent): void {
-  const path = join(folder, entry.name)
-  if (entry.isFile()) chmodSync(path, OWNER_ONLY_FILE)
-  if (!entry.isDirectory()) return
-  chmodSync(path, OWNER_ONLY_FOLDER)
-  for (const inner of readdirSync(path, { withFileTypes: true })) restrict(path, inner)
 }
 
 /** Key ring of a development instance: created once and stored in its data folder, readable by its owner only. */

@@ -27,6 +27,7 @@ try {
     onStopSignal(async () => {
       state.isInterrupted = true
       await stack.stop()
+      process.exit(1)
     })
     const { target, quick } = options
     process.exitCode = target === null ? await run(options) : await benchTarget(target, quick, stack)

@@ -52,10 +52,11 @@ describe('signing in to the developer area', () => {
 
   it('outlives a reload while the service is unavailable', async () => {
     const { page } = await area.signIn()
-    let failures = 2
-    await page.route('**/api/session', (route) =>
-      failures-- > 0 ? route.fulfill({ status: 502, body: 'Bad Gateway' }) : route.continue(),
-    )
+    const bodies = ['Bad Gateway', '{"message":"no upstream"}']
+    await page.route('**/api/session', (route) => {
+      const body = bodies.shift()
+      return body === undefined ? route.continue() : route.fulfill({ status: 502, body })
+    })
     await page.reload()
     await page.getByText('Trying again').waitFor()
     expect(await page.getByLabel('API key').count()).to.equal(0)

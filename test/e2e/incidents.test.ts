@@ -141,8 +141,7 @@ describe('incidents, on a real Temporal server with a real mail server', () => {
   })
 
   it('sends a push message that the subscribed browser can read, and forgets a browser that is gone', async () => {
-    const { organisationId, memberId, apiKey } = stage.member
-    await stage.dataSource.query('UPDATE member SET push_enabled = true WHERE id = $1', [memberId])
+    const { organisationId, apiKey } = stage.member
     const browser = createPushBrowser()
     const service = await createReceiver({ answer: (_index, { path }) => (path === '/gone' ? 410 : 201) })
     const path = `/api/orgs/${organisationId}/push-subscriptions`

@@ -1,3 +1,4 @@
+import { findMember } from '../../db/queries/organisations.ts'
 import { listPushSubscriptions } from '../../db/queries/push-subscriptions.ts'
 import {
   pushSubscriptionFieldErrors,
@@ -27,8 +28,12 @@ const listRoute: Route = {
   access,
   responses: { 200: { description: 'Oldest first', schema: PushSubscriptionListSchema } },
   async handle({ dataSource, vapidPublicKey }, { actor }) {
-    const subscriptions = await listPushSubscriptions(dataSource, actor.organisationId, actor.memberId)
-    return { status: 200, body: { data: subscriptions.map(presentPushSubscription), vapidPublicKey } }
+    const { organisationId, memberId } = actor
+    const data = (await listPushSubscriptions(dataSource, organisationId, memberId)).map(
+      presentPushSubscription,
+    )
+    const pushEnabled = (await findMember(dataSource, organisationId, memberId))?.pushEnabled ?? false
+    return { status: 200, body: { data, pushEnabled, vapidPublicKey } }
   },
 }
 

@@ -64,6 +64,10 @@ export const PushSubscriptionSchema = Type.Object(
 export const PushSubscriptionListSchema = Type.Object(
   {
     data: Type.Array(PushSubscriptionSchema),
+    pushEnabled: Type.Boolean({
+      description:
+        'False where no push messages are sent to the member: whoever manages members can allow them',
+    }),
     vapidPublicKey: orNull(Type.String({ examples: [PUBLIC_KEY] }), {
       description:
         '`applicationServerKey` for the browser (RFC 8292, base64url); null where push is not set up',

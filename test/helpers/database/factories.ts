@@ -66,7 +66,7 @@ export async function createMember(
     name: 'Test Member',
     email: `${memberId}@test.example`,
     fullAccess: permissions === undefined,
-    pushEnabled: false,
+    pushEnabled: true,
     permissions: permissions ?? [],
   })
   const key = { id: newId(), name: 'test', prefix: apiKey.slice(0, 8), hash: hashCredential(apiKey) }

@@ -88,6 +88,7 @@ describe('posthorn seed', () => {
 
   const bad: [title: string, content: unknown, problems: string[]][] = [
     ['no JSON', '{', ['is not valid JSON']],
+    ['a comma too many', '{"organisations": [\n{},\n]}', ['is not valid JSON']],
     ['no object', [], [': / must be an object']],
     ['no organisations', {}, ['/organisations is required']],
     [

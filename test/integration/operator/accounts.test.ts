@@ -112,7 +112,7 @@ describe('the operator API', () => {
       const created = await call('PUT', path, AN)
       expect(created.status).to.equal(201)
       expect(created.headers.get('location')).to.equal(path)
-      const expected = { id: 'mem_an', ...AN, fullAccess: false, pushEnabled: false }
+      const expected = { id: 'mem_an', ...AN, fullAccess: false, pushEnabled: true }
       expect(created.json).to.deep.equal(expected)
       const updated = await call('PUT', path, { ...AN, fullAccess: true })
       expect([updated.status, updated.json]).to.deep.equal([200, { ...expected, fullAccess: true }])

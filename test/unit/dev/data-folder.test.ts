@@ -4,13 +4,12 @@ import {
   mkdtempSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
   existsSync,
   readFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -31,32 +30,19 @@ describe('the data folder of npm start', () => {
   afterEach(() => rmSync(home, { recursive: true, force: true }))
 
   const modeOf = (path: string): string => (statSync(join(dataDir, path)).mode & 0o777).toString(8)
-  const write = (path: string, mode = 0o644): void => {
-    const file = join(dataDir, path)
-    mkdirSync(dirname(file), { recursive: true, mode: 0o755 })
-    writeFileSync(file, 'x')
-    chmodSync(file, mode)
-  }
 
   it('is made for its owner only', () => {
     prepareDataFolder(dataDir)
     expect([modeOf('.'), modeOf('logs')]).to.deep.equal([DATA_FOLDER_MODE, '700'])
   })
 
-  it('loses the rights of other users at the next start, but for the part of PostgreSQL', () => {
-    for (const file of ['temporal.db', 'logs/posthorn.log', 'mails/000000000001.json']) write(file)
-    write('postgres/password', 0o640)
-    chmodSync(dataDir, 0o755)
-    const outside = join(home, 'outside')
-    writeFileSync(outside, 'x')
-    chmodSync(outside, 0o644)
-    symlinkSync(outside, join(dataDir, 'link'))
+  it('keeps the rights of what is there already', () => {
+    mkdirSync(join(dataDir, 'sub'), { recursive: true })
+    writeFileSync(join(dataDir, 'sub/tool'), 'x')
+    chmodSync(join(dataDir, 'sub/tool'), 0o755)
+    chmodSync(dataDir, 0o750)
     prepareDataFolder(dataDir)
-    expect(['.', 'logs', 'mails'].map(modeOf)).to.deep.equal([DATA_FOLDER_MODE, '700', '700'])
-    expect(['temporal.db', 'logs/posthorn.log', 'mails/000000000001.json'].map(modeOf)).to.deep.equal(
-      Array(3).fill('600'),
-    )
-    expect([modeOf('postgres/password'), modeOf('link')]).to.deep.equal(['640', '644'])
+    expect([modeOf('sub/tool'), modeOf('.')]).to.deep.equal(['755', process.getuid?.() === 0 ? '751' : '750'])
   })
 
   it('is refused in words where it cannot be used', () => {

@@ -165,6 +165,7 @@ describe('the push subscriptions of a member', () => {
         expect(refused.json).to.include({ code: 'push_not_configured' })
         expect((await call('GET', '', { on: without })).json).to.deep.equal({
           data: [],
+          pushEnabled: true,
           vapidPublicKey: null,
         })
       } finally {
@@ -189,7 +190,10 @@ describe('the push subscriptions of a member', () => {
     it("lists the member's own, oldest first, with the public key that browsers need", async () => {
       const made = [await subscribe(), await subscribe(), await subscribe()]
       await subscribe(browser(), colleague)
-      expect((await call('GET')).json).to.deep.equal({ data: made, vapidPublicKey: TEST_VAPID_PUBLIC_KEY })
+      const shown = { data: made, pushEnabled: true, vapidPublicKey: TEST_VAPID_PUBLIC_KEY }
+      expect((await call('GET')).json).to.deep.equal(shown)
+      await suite.database.dataSource.query('UPDATE member SET push_enabled = false')
+      expect((await call('GET')).json).to.deep.equal({ ...shown, pushEnabled: false })
     })
   })
 

@@ -81,10 +81,14 @@ export async function call(method, path, options = {}) {
  */
 function toProblem(text, status) {
   try {
-    return parsed(text)
+    /** @type {Problem | null} */
+    const problem = parsed(text)
+    // A gateway has documents of its own.
+    if (typeof problem?.code === 'string') return { ...problem, status }
   } catch {
-    return { type: '', title: `HTTP ${String(status)}`, status, code: 'unknown' }
+    // No JSON.
   }
+  return { type: '', title: `HTTP ${String(status)}`, status, code: 'unknown' }
 }
 
 /**

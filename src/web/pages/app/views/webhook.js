@@ -30,15 +30,6 @@ const TABS = [
   { name: 'settings', title: 'Settings', create: createWebhookSettings },
 ]
 
-/** Parameters of the list of deliveries: a link from before there were tabs has one of them and no tab. */
-const OF_DELIVERIES = ['state', 'cursor']
-
-function addressedTab() {
-  const isOld = addressed('tab') === '' && OF_DELIVERIES.some((name) => addressed(name) !== '')
-  const name = isOld ? 'deliveries' : addressed('tab')
-  return TABS.find((tab) => tab.name === name)
-}
-
 /**
  * One webhook: how it stands, what it did, and what can be done, in tabs.
  * @param {App} app
@@ -46,7 +37,7 @@ function addressedTab() {
  * @returns {View}
  */
 export function createWebhookView(app, id) {
-  const shownTab = addressedTab()
+  const shownTab = TABS.find(({ name }) => name === addressed('tab'))
   const tab = shownTab?.create(app, id)
   // Elsewhere the room belongs to the tab: the heading says in short how the webhook stands.
   const isOverview = shownTab?.name === ''
