@@ -38,9 +38,10 @@ const pageParameters = ({ days, after: { at, id }, limit }: PurgePage) => ({ day
 /**
  * Deletes one batch of deliveries that have been in a final state for more than `days`, their attempts (by cascade),
  * and the events whose last delivery went with them, in one transaction. Never a failed or stopped one whose workflow
- * is still to be signalled; a completed one is deleted by its age alone. Rows that another purge or a user's retry has
- * locked are passed over (SKIP LOCKED). An open incident stays open without them: only a success, a discard or the end
- * of its webhook closes it. Lock order: event, delivery, as in the erasure of a payload.
+ * is still to be signalled; a completed one is deleted by its age alone. Rows that another transaction has locked are
+ * passed over (SKIP LOCKED), an event with its deliveries; a later run deletes them. An open incident stays open without
+ * them: only a success, a discard or the end of its webhook closes it. Lock order: event, delivery, as in the erasure of
+ * a payload.
  */
 export async function purgeDeliveries(
   dataSource: DataSource,
@@ -53,9 +54,12 @@ export async function purgeDeliveries(
         WHERE state = :state AND completed_at IS NOT NULL AND ${IS_DELETABLE} AND ${page('completed_at')}`,
       { ...pageParameters({ days, after, limit }), state },
     ).rows<{ id: string; eventId: string; at: string }>(manager)
-    const deliveryIds = candidates.map(({ id }) => id)
-    const eventIds = [...new Set(candidates.map(({ eventId }) => eventId))]
-    await lockEvents(manager, eventIds)
+    const eventIds = await lockEvents(
+      manager,
+      candidates.map(({ eventId }) => eventId),
+    )
+    const isLocked = new Set(eventIds)
+    const deliveryIds = candidates.filter(({ eventId }) => isLocked.has(eventId)).map(({ id }) => id)
     const deleted = await sql(
       `DELETE FROM delivery WHERE id = ANY(ARRAY(
          SELECT id FROM delivery
@@ -82,19 +86,21 @@ export async function purgeEvents(
       `SELECT id, created_at::text AS at FROM event WHERE ${page('created_at')}`,
       pageParameters({ days, after, limit }),
     ).rows<{ id: string; at: string }>(manager)
-    const ids = candidates.map(({ id }) => id)
-    await lockEvents(manager, ids)
+    const ids = await lockEvents(
+      manager,
+      candidates.map(({ id }) => id),
+    )
     const events = await deleteEventsWithoutDeliveries(manager, ids)
     return { deliveries: 0, events, next: nextAfter(candidates, limit) }
   })
 }
 
 /**
- * Locks events before their deliveries, in the order of ids. Of two purges that each take one of an event's last two
- * deliveries, neither sees the other's deletion before its commit: the later one reads after the earlier has committed.
+ * Locks events before their deliveries, and returns the ids of those that no other transaction has locked. Of two purges
+ * that read one of an event's last two deliveries each, only one may delete: neither would see the other's deletion.
  */
-async function lockEvents(manager: EntityManager, ids: string[]): Promise<void> {
-  await sql(`SELECT id FROM event WHERE ${among(':ids')} ORDER BY id FOR UPDATE`, { ids }).rows(manager)
+function lockEvents(manager: EntityManager, ids: string[]): Promise<string[]> {
+  return sql(`SELECT id FROM event WHERE ${among(':ids')} FOR UPDATE SKIP LOCKED`, { ids }).ids(manager)
 }
 
 async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string[]): Promise<number> {
