@@ -118,6 +118,7 @@ describe('posthorn doctor', () => {
         'retry_jobs.workflows',
         'erasures.progress',
         'erasures.workflows',
+        'retention.progress',
       ])
       expectNoSecret(stdout)
     }, 30_000)
@@ -125,8 +126,8 @@ describe('posthorn doctor', () => {
     expect(text.code).to.equal(0)
     expect(text.stdout).to.match(/^warning +outbound\.http_allowed /m)
     const lines = text.stdout.trim().split('\n')
-    expect(lines).to.have.lengthOf(36)
-    expect(lines.at(-1)).to.equal('0 error(s), 1 warning(s), 34 ok, 0 skipped')
+    expect(lines).to.have.lengthOf(37)
+    expect(lines.at(-1)).to.equal('0 error(s), 1 warning(s), 35 ok, 0 skipped')
     expectNoSecret(text.stdout)
   })
 

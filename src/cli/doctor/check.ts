@@ -64,6 +64,7 @@ const AREAS = [
   'incidents',
   'retry_jobs',
   'erasures',
+  'retention',
   'relay',
 ] as const
 

@@ -34,8 +34,8 @@ export async function runDoctor({ given }: Arguments, { print }: Output): Promis
 
 /**
  * Examines the installation that these settings describe: settings, database, Temporal, keys, proxy, outbound policy,
- * mail, push, deliveries, incidents, retry jobs, erasures and the outbox. Changes nothing and sends nothing. Never
- * rejects for what it examines, and ends within 25 seconds.
+ * mail, push, deliveries, incidents, retry jobs, erasures, retention and the outbox. Changes nothing and sends nothing.
+ * Never rejects for what it examines, and ends within 25 seconds.
  */
 export async function diagnose(env: Environment): Promise<Diagnosis> {
   const { config, findings: ofSettings } = await readSettings(env)

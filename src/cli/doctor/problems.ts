@@ -117,6 +117,10 @@ export const PROBLEMS = {
     'examine the workflow of the erasure in Temporal: its last failure has the reason',
   ),
 
+  'retention.late': warning(
+    'run `temporal schedule describe --schedule-id posthorn-retention`: unpause it where it is paused; else the failure of its last workflow has the reason',
+  ),
+
   'relay.unreachable': error(
     "check that the platform's PostgreSQL runs, RELAY_DATABASE_URL, and that no pooler in transaction mode is between",
   ),

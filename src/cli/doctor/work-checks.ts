@@ -2,6 +2,8 @@ import { Client } from '@temporalio/client'
 import type { DataSource } from 'typeorm'
 import type { Config } from '../../config/load.ts'
 import { findOwed } from '../../db/queries/due-deliveries.ts'
+import { findUnpurged } from '../../db/queries/retention.ts'
+import type { PurgeInput } from '../../domain/workflow-inputs.ts'
 import {
   countOverdue,
   countStuck,
@@ -28,7 +30,7 @@ import { CONNECTION_SETTINGS } from './temporal-checks.ts'
 const SETTINGS = ['databaseUrl', 'databasePooler'] as const
 const NEEDS = ['database.connection', 'database.migrations']
 
-/** Checks that deliveries, incidents, notifications, retry jobs and erasures make progress, and names what is stuck. */
+/** Checks that deliveries, incidents, notifications, retry jobs, erasures and retention make progress. */
 export function workChecks(
   config: Partial<Config>,
   access: { database: DatabaseAccess; temporal: TemporalAccess },
@@ -79,6 +81,14 @@ export function workChecks(
     ofWorkflows(RETRY_JOBS),
     ofProgress('erasures', ERASURE_COUNTS),
     ofWorkflows(ERASURES),
+    defineCheck(config, {
+      name: 'retention.progress',
+      settings: [...SETTINGS, 'retentionCompletedDays', 'retentionFailedDays'],
+      needs: NEEDS,
+      failure: 'deliveries.check_failed',
+      run: async ({ retentionCompletedDays: completedDays, retentionFailedDays: failedDays, ...given }) =>
+        checkRetention(await access.database.open(given), { completedDays, failedDays }),
+    }),
   ]
 }
 
@@ -137,6 +147,15 @@ async function checkPaused(db: DataSource): Promise<Finding[]> {
   const seen = `${count} overdue delivery(s) are paused in Temporal, the first since ${since.toISOString()}`
   const due = `the oldest due since ${oldestDueAt.toISOString()}, such as ${example}`
   return [problem('deliveries.paused', `${seen}; ${due}`)]
+}
+
+/** A run that fails is no problem: those of the day after it delete the same. */
+async function checkRetention(db: DataSource, limits: Omit<PurgeInput, 'auditDays'>): Promise<Finding[]> {
+  const late = await findUnpurged(db, limits)
+  if (late === null) return [ok('retention.progress', 'no delivery is past its limit for a day or longer')]
+  const { state, completedAt, days } = late
+  const seen = `a delivery ${state} at ${completedAt.toISOString()} is still there, past its limit of ${days} days`
+  return [problem('retention.late', seen)]
 }
 
 type Count = { what: string; code: ProblemCode; count: (db: DataSource) => Promise<StuckRows | null> }

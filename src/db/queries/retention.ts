@@ -1,5 +1,6 @@
 // Hand-written: batches of rows are locked, passed over where locked, and deleted in one statement.
 import type { DataSource, EntityManager } from 'typeorm'
+import type { PurgeInput } from '../../domain/workflow-inputs.ts'
 import { transactLonger } from '../connection/database-client.ts'
 import { sql, type Db } from '../connection/db.ts'
 
@@ -120,6 +121,23 @@ async function deleteEventsWithoutDeliveries(manager: EntityManager, ids: string
     { ids },
   ).rows(manager)
   return deleted.length
+}
+
+/** Finds the oldest delivery that should have been deleted a day ago, by one index probe of each state. */
+export function findUnpurged(
+  db: Db,
+  { completedDays, failedDays }: Omit<PurgeInput, 'auditDays'>,
+): Promise<{ state: string; completedAt: Date; days: number } | null> {
+  return sql(
+    `SELECT kept.state, completed_at AS "completedAt", days
+       FROM (VALUES ('completed', :completedDays::int), ('failed', :failedDays), ('stopped', :failedDays)) kept (state, days)
+      CROSS JOIN LATERAL (
+        SELECT completed_at FROM delivery
+         WHERE state = kept.state AND completed_at < now() - (days + 1) * interval '24 hours' AND ${IS_DELETABLE}
+         ORDER BY completed_at LIMIT 1
+      ) oldest ORDER BY completed_at LIMIT 1`,
+    { completedDays, failedDays },
+  ).first(db)
 }
 
 /** Deletes up to `limit` incidents that were closed more than `days` ago, with their notifications; returns how many. */

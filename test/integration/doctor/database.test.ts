@@ -49,6 +49,7 @@ describe('posthorn doctor examines the database', () => {
       'retry_jobs.workflows',
       'erasures.progress',
       'erasures.workflows',
+      'retention.progress',
     ])
     const { seen, cure } = find('database.unreachable')
     expect(seen).to.include('ECONNREFUSED').and.include(`127.0.0.1:${port}/hooks`).and.not.include(PASSWORD)
@@ -104,7 +105,7 @@ describe('posthorn doctor examines the database', () => {
     })
     expect(problems).to.deep.equal([
       'error database.check_failed',
-      ...Array<string>(4).fill('error deliveries.check_failed'),
+      ...Array<string>(5).fill('error deliveries.check_failed'),
     ])
     expect(find('database.check_failed').seen).to.match(/^deliveries.workflows: .* lock timeout$/)
     expect(find('deliveries.check_failed').seen).to.equal(

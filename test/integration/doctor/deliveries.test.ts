@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { countBacklog } from '../../../src/db/queries/backlog.ts'
+import { RETENTION_SCHEDULE_ID } from '../../../src/temporal/retention-schedule.ts'
 import { writeBacklog } from '../../helpers/deliveries/backlog.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
@@ -173,6 +174,33 @@ describe('posthorn doctor examines deliveries', () => {
       const { problems, find } = await examine(settingsOf(database.url))
       expect(problems).to.deep.equal(expected)
       expect(find(code).seen).to.match(/^2 delivery\(s\) are owed a workflow, the oldest since 20\d\d-/)
+    }
+  })
+
+  it('names the oldest delivery that retention should have deleted a day ago, and its schedule', async () => {
+    const env = settingsOf(database.url, { RETENTION_COMPLETED_DAYS: '10', RETENTION_FAILED_DAYS: '20' })
+    for (const [state, days] of [
+      ['completed', 10],
+      ['failed', 20],
+      ['stopped', 20],
+    ] as const) {
+      const [delivery] = await publishRow(database.dataSource, organisationId)
+      await setRow(database.dataSource, delivery!.deliveryId, { state, attempts: 1 })
+      const completedAgo = (age: string) =>
+        database.dataSource.query(`UPDATE delivery SET completed_at = now() - $2::interval WHERE id = $1`, [
+          ...[delivery!.deliveryId, age],
+        ])
+      await completedAgo(`${days} days 23 hours`)
+      expect((await examine(env)).problems).to.deep.equal([])
+      await completedAgo(`${days + 2} days`)
+      const { problems, find } = await examine(env)
+      expect(problems).to.deep.equal(['warning retention.late'])
+      const { seen, cure } = find('retention.late')
+      expect(seen).to.match(
+        new RegExp(`^a delivery ${state} at 20.* is still there, past its limit of ${days} days$`),
+      )
+      expect(cure).to.include(RETENTION_SCHEDULE_ID)
+      await database.dataSource.query('TRUNCATE delivery CASCADE')
     }
   })
 })

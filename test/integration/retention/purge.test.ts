@@ -8,6 +8,7 @@ import { eraseBody } from '../../../src/db/queries/events.ts'
 import { markErased } from '../../../src/deliveries/protocol/change-deliveries.ts'
 import { openIncident } from '../../../src/db/queries/incidents.ts'
 import { findEvaluationInputs, findIncident } from '../../../src/db/queries/notifications.ts'
+import { findUnpurged } from '../../../src/db/queries/retention.ts'
 import { newId } from '../../../src/ids.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -339,7 +340,9 @@ describe('retention', () => {
       )
       return read!
     }
-    const [before, purged, after] = [await reads(), await purgeNow(LIMITS, alone), await reads()]
+    const before = await reads()
+    expect(await findUnpurged(alone, LIMITS)).to.include({ state: 'completed', days: 30 })
+    const [purged, after] = [await purgeNow(LIMITS, alone), await reads()]
     await alone.destroy()
     expect(purged).to.include({ deliveries: 10, events: 10 })
     expect(after.bySeqScan - before.bySeqScan).to.equal(0)
