@@ -14,7 +14,7 @@ import {
 import type { TraceContext } from '../observability/tracing.ts'
 import { isPlatformId, parseUuid } from '../ids.ts'
 import type { ApiDependencies } from './api.ts'
-import { authenticate, recognise } from './auth/authenticate.ts'
+import { authenticate, recognise, type Authenticated } from './auth/authenticate.ts'
 import {
   operatorCookieFor,
   readSessionToken,
@@ -110,27 +110,8 @@ async function readRequest(
   const { access } = route
   const cookie = (access.kind === 'operator' ? operatorCookieFor : sessionCookieFor)(ctx, dependencies)
   if (route.countsAddress ?? access.kind === 'open') await dependencies.rateLimits.open?.count(ctx.ip)
-  const authenticated = await (access.kind === 'open' ? recognise : authenticate)(
-    dependencies,
-    route,
-    ctx,
-    cookie,
-  )
-  const address = ctx.ip
-  const requestId = ctx.response.get('x-request-id')
-  const { session } = authenticated
-  const caller =
-    authenticated.operator !== null && access.kind === 'organisation'
-      ? await operatorIn(dependencies, given['orgId'])
-      : authenticated.caller
-  const actor = { ...caller, address, requestId }
-  const operator = authenticated.operator === null ? null : { ...authenticated.operator, address, requestId }
-  if (operator !== null) ctx.state.operator = operator.name
-  if (access.kind === 'organisation') {
-    requireOwnOrganisation(caller, given['orgId'])
-    // An operator is admitted by the scope of its key.
-    if (access.permission !== null && operator === null) requirePermissions(caller, [access.permission])
-  }
+  const find = access.kind === 'open' ? recognise : authenticate
+  const found = await admit(dependencies, route, ctx, await find(dependencies, route, ctx, cookie))
   if (route.sameOrigin === true) {
     requireOwnHost(ctx, dependencies.publicUrl)
     requireSameOrigin(ctx)
@@ -138,7 +119,14 @@ async function readRequest(
   const params = access.kind === 'open' ? given : parseIds(given, route.method)
   const trace = route.traced === true ? readTrace(dependencies, ctx) : null
   const query = readQuery(queryOf(route, ctx))
-  const { text: bodyText, value: body } = await bodyOf(route, ctx, caller.organisationId)
+  const isBodyToCome = route.body !== undefined && !ctx.req.complete
+  const { text: bodyText, value: body } = await bodyOf(route, ctx, found.caller.organisationId)
+  // Whoever sent it may have lost its rights while the body was on its way.
+  const { caller, session, operator } =
+    isBodyToCome && access.kind !== 'open'
+      ? await admit(dependencies, route, ctx, await authenticate(dependencies, route, ctx, cookie, false))
+      : found
+  const sender = { address: ctx.ip, requestId: ctx.response.get('x-request-id') }
   const idempotencyKey = ctx.headers['idempotency-key']
   const idempotency =
     route.idempotent === true && idempotencyKey !== undefined
@@ -150,8 +138,8 @@ async function readRequest(
     return token === null ? null : hashCredential(token)
   }
   return {
-    actor,
-    operator,
+    actor: { ...caller, ...sender },
+    operator: operator === null ? null : { ...operator, ...sender },
     session,
     params,
     cookie,
@@ -164,6 +152,28 @@ async function readRequest(
     idempotency,
     trace,
   }
+}
+
+/** Returns who may do what the route does, an operator with the caller as which it acts. Throws 404 or 403 otherwise. */
+async function admit(
+  dependencies: ApiDependencies,
+  { access }: Route,
+  ctx: RouterContext<RequestState>,
+  authenticated: Authenticated,
+): Promise<Authenticated> {
+  const { operator } = authenticated
+  const organisationId = ctx.params['orgId']
+  const caller =
+    operator !== null && access.kind === 'organisation'
+      ? await operatorIn(dependencies, organisationId)
+      : authenticated.caller
+  if (operator !== null) ctx.state.operator = operator.name
+  if (access.kind === 'organisation') {
+    requireOwnOrganisation(caller, organisationId)
+    // An operator is admitted by the scope of its key.
+    if (access.permission !== null && operator === null) requirePermissions(caller, [access.permission])
+  }
+  return { ...authenticated, caller }
 }
 
 /** Returns what an idempotency key is for: a route, of the webhook or the like that the path names. */

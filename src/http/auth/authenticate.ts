@@ -39,7 +39,8 @@ const ANONYMOUS: Authenticated = {
 }
 
 /**
- * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key.
+ * Authenticates a request by its API key, operator key, session or ticket, and counts it against the limits of the key
+ * where `isCounted`.
  * An invalid credential counts against its sender's address. Beyond that limit only credentials that were valid here
  * lately, and a few others, are checked for the address, so that one sender cannot lock out others that share it.
  * Throws 401, 404 while the organisation is being erased, 403 for a request of another origin or a missing scope, 421 for
@@ -50,6 +51,7 @@ export async function authenticate(
   route: Route,
   ctx: Context,
   cookie: SessionCookie | null,
+  isCounted = true,
 ): Promise<Authenticated> {
   const { authRefusals, rateLimits } = dependencies
   const credential = credentialOf(dependencies, route, ctx, cookie)
@@ -59,7 +61,7 @@ export async function authenticate(
     findByCredential(dependencies, credential, isLoopbackRequest(ctx)),
   )
   const { operator, session } = authenticated
-  const limit = rateLimits[route.limit ?? 'management']
+  const limit = isCounted ? rateLimits[route.limit ?? 'management'] : null
   // Set at once, so that later refusals carry the headers too.
   if (limit !== null) ctx.set(await limit.count(limitedId(authenticated)))
   if (authenticated.caller.isErasing) throw notFound('organisation')

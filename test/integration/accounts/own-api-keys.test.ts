@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
+import { callerCachesExpired } from '../../../src/accounts/caller-lookup.ts'
 import { hashCredential } from '../../../src/credentials.ts'
 import { cookieOf, createTestApi, useApi } from '../../helpers/api/api.ts'
 import { SAME_ORIGIN } from '../../helpers/api/operator.ts'
@@ -32,6 +33,28 @@ describe("a member's own API keys", () => {
       `UPDATE api_key SET expires_at = now() + $2 * interval '1 ms' WHERE member_id = $1`,
       [member.memberId, inMs],
     )
+
+  /** Sends a POST whose body ends after `meanwhile`. Returns the status of the answer. */
+  async function postSlowly(
+    path: string,
+    headers: Record<string, string>,
+    body: object,
+    meanwhile: () => Promise<void>,
+  ): Promise<number | undefined> {
+    const sent = httpRequest(`${suite.api.url}/api/orgs/${member.organisationId}/${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+    })
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>
+    const text = JSON.stringify(body)
+    sent.write(text.slice(0, 5))
+    // Requests of the address are answered meanwhile, so that this one is authenticated.
+    await delay(100)
+    await meanwhile()
+    sent.end(text.slice(5))
+    const [answer] = await answered
+    return answer.resume().statusCode
+  }
 
   it('are shown once, act as the member, and are valid nowhere any more once they are revoked', async () => {
     const made = await create({ name: 'ci' })
@@ -95,25 +118,43 @@ describe("a member's own API keys", () => {
     const subscription = { endpoint: `https://push.example.com/${p256dh}`, keys: { p256dh, auth } }
     const bodies = { 'api-keys': { name: 'heir' }, 'push-subscriptions': subscription }
     for (const [path, body] of Object.entries(bodies)) {
-      const { apiKey, organisationId } = member
+      const { apiKey } = member
       const headers = {
         cookie: cookieOf(await suite.api.call('POST', '/api/session', { apiKey })),
         ...SAME_ORIGIN,
       }
-      const sent = httpRequest(`${suite.api.url}/api/orgs/${organisationId}/${path}`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
+      const status = await postSlowly(path, headers, body, async () => {
+        expect((await suite.api.call('DELETE', '/api/session', { headers })).status).to.equal(204)
       })
-      const answered = once(sent, 'response') as Promise<[IncomingMessage]>
-      const text = JSON.stringify(body)
-      sent.write(text.slice(0, 5))
-      // Requests of the address are answered meanwhile, so that this one is authenticated.
-      await delay(100)
-      expect((await suite.api.call('DELETE', '/api/session', { headers })).status).to.equal(204)
-      sent.end(text.slice(5))
-      const [{ statusCode }] = await answered
-      expect(statusCode, path).to.equal(401)
+      expect(status, path).to.equal(401)
     }
+  })
+
+  it('do nothing once they are revoked, or a right of their member is taken, while a body is being sent', async () => {
+    const { organisationId } = member
+    const permissions = ['webhook:manage', 'event:publish', 'customer:read']
+    const { apiKey, memberId } = await createMember(suite.database.dataSource, {
+      organisationId,
+      permissions,
+    })
+    const webhook = {
+      url: 'https://a.example.com/hook',
+      subscribedEventKeys: ['customer:created'],
+      enabled: true,
+    }
+    const bodies = { webhooks: webhook, events: { event: 'customer:created', data: {} } }
+    for (const [path, body] of Object.entries(bodies)) {
+      const { id, key } = await create({ name: path }, apiKey)
+      const status = await postSlowly(path, { 'x-api-key': key }, body, async () => {
+        expect((await call('DELETE', `/api-keys/${id}`, undefined, apiKey)).status).to.equal(204)
+      })
+      expect(status, path).to.equal(401)
+    }
+    const status = await postSlowly('webhooks', { 'x-api-key': apiKey }, webhook, async () => {
+      await suite.database.dataSource.query(`UPDATE member SET permissions = '{}' WHERE id = $1`, [memberId])
+      await callerCachesExpired()
+    })
+    expect(status).to.equal(403)
   })
 
   it('are in the audit trail with the key that made them, without their value', async () => {
