@@ -79,6 +79,8 @@ export function createPipeline(
   let waiting: [IncomingMessage, ServerResponse][] = []
   let parsedAfterLast: number | null = null
   let latest: ServerResponse | null = null
+  /** Of the request whose time-out Node.js reported last, until it is decided. */
+  let late: ServerResponse | 'head' | null = null
   let isRefused = false
 
   socket.once('close', () => {
@@ -112,6 +114,7 @@ export function createPipeline(
 
   function accept(request: IncomingMessage, response: ServerResponse): void {
     latest = response
+    if (late === 'head') late = response
     if (parsedAfterLast !== null) {
       if (++parsedAfterLast > MAX_PARSED_AFTER_LAST) socket.destroy()
       return
@@ -135,12 +138,15 @@ export function createPipeline(
     return current === latest && !latest.headersSent ? 'body' : null
   }
 
-  /** Refuses a request that did not come in time, unless the rest of it came during a pause of this process. */
+  /**
+   * Refuses a request that did not come in time, unless all of it came during a pause of this process: Node.js reports a
+   * request once, and bounds no longer what is still to come of it.
+   */
   function refuseLate(): void {
-    const before = latest
-    const isBody = before?.req.complete === false
+    late = latest?.req.complete === false ? latest : 'head'
     setTimeout(() => {
-      if (latest === before && !(isBody && before.req.complete)) refuse(TIMED_OUT)
+      if (late === 'head' || late?.req.complete === false) refuse(TIMED_OUT)
+      late = null
     }, READ_DELAY_MS).unref()
   }
 

@@ -1,11 +1,16 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { createPipeline, createUnreadAnswers, type Pipeline } from '../../../src/http/limits/pipeline.ts'
+import {
+  createPipeline,
+  createUnreadAnswers,
+  type HandleRequest,
+  type Pipeline,
+} from '../../../src/http/limits/pipeline.ts'
 import { listen, type Listening, type ListenOptions } from '../../../src/http/listen.ts'
 import { blockProcess } from '../../helpers/block-process.ts'
 import { eventually } from '../../helpers/eventually.ts'
@@ -104,29 +109,48 @@ describe('connections of the API', () => {
     expect(handled).to.deep.equal(['/last'])
   })
 
-  it('sends the answer in progress although the body of the next request cannot be read in time', async () => {
+  /** Starts a server whose time-outs are short. */
+  async function servePipelines(handle: HandleRequest): Promise<Server> {
     const pipelines = new WeakMap<Socket, Pipeline>()
-    const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      handled.push(request.url ?? '')
-      setTimeout(() => response.end('the slow answer'), 1_500)
-    }
     const limits = { headersTimeout: 500, requestTimeout: 500, connectionsCheckingInterval: 100 }
     const server = createServer(limits, (request, response) =>
       pipelines.get(request.socket)?.handle(request, response),
     )
     server.on('connection', (socket) =>
-      pipelines.set(socket, createPipeline(socket, answer, createUnreadAnswers(MIB))),
+      pipelines.set(socket, createPipeline(socket, handle, createUnreadAnswers(MIB))),
     )
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
       pipelines.get(socket)?.refuseUnreadable(error.code),
     )
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { port } = server.address() as AddressInfo
+    const close = async (): Promise<void> => {
+      await once(server.close(), 'close')
+    }
+    listening = { url: `http://127.0.0.1:${port}`, port, close }
+    return server
+  }
+
+  it('sends the answer in progress although the body of the next request cannot be read in time', async () => {
+    await servePipelines((request, response) => {
+      handled.push(request.url ?? '')
+      setTimeout(() => response.end('the slow answer'), 1_500)
+    })
     const length = 240 * 1024
     const post = `POST /next HTTP/1.1\r\nHost: posthorn\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
-    expect(await sendBytes(`http://127.0.0.1:${port}`, get('/slow') + post)).to.include('the slow answer')
+    expect(await sendBytes(listening.url, get('/slow') + post)).to.include('the slow answer')
     expect(handled).to.deep.equal(['/slow'])
-    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('refuses a late request of which only the head is there shortly after', async () => {
+    const server = await servePipelines((request) => request.resume())
+    const socket = await open()
+    let text = ''
+    socket.on('data', (chunk) => (text += chunk.toString()))
+    server.once('clientError', () => socket.write('Content-Length: 9\r\n\r\n'))
+    socket.write('POST /late HTTP/1.1\r\nHost: posthorn\r\n')
+    await once(socket, 'close')
+    expect(text).to.match(/^HTTP\/1\.1 408 /)
   })
 
   it('handles no more requests of a client that does not read, and disconnects it', async () => {
