@@ -44,6 +44,8 @@ export function createAuthRefusals(dependencies: {
 }): AuthRefusals {
   const { limit, known, logger, metrics, reservedLookups = RESERVED_LOOKUPS_PER_SECOND } = dependencies
   const reserve = new RateLimiterMemory({ points: reservedLookups, duration: 1 })
+  /** Of credentials that are not known, by hash; they never reject. */
+  const firstLookups = new Map<string, Promise<void>>()
   let wasShortKeyExplained = false
 
   /** Logs once per process, for the operator who seeded the demo organisation. */
@@ -55,8 +57,8 @@ export function createAuthRefusals(dependencies: {
   }
 
   /** Returns whether it is counted already: many that are sent at once are limited too. */
-  async function check({ address, credential: { kind, value } }: Asked): Promise<boolean> {
-    if (limit === null || known.has(hashCredential(value))) return false
+  async function check({ address, credential: { kind, value } }: Asked, isKnown: boolean): Promise<boolean> {
+    if (limit === null || isKnown) return false
     try {
       await limit.count(address)
       return true
@@ -77,20 +79,36 @@ export function createAuthRefusals(dependencies: {
     if (reason === 'short') explainShortKeys()
   }
 
+  async function lookUp<Found>(asked: Asked, find: () => Promise<Found>, isKnown: boolean): Promise<Found> {
+    const isCounted = await check(asked, isKnown)
+    let isRefused = false
+    try {
+      return await find()
+    } catch (error) {
+      isRefused = error instanceof ProblemError && error.problem.status === 401
+      if (isRefused) record(asked)
+      if (isRefused && !isCounted) await limit?.count(asked.address)
+      throw error
+    } finally {
+      if (isCounted && !isRefused) await limit?.add(asked.address, -1)
+    }
+  }
+
   return {
     async guard(asked, find) {
-      const isCounted = await check(asked)
-      let isRefused = false
-      try {
-        return await find()
-      } catch (error) {
-        isRefused = error instanceof ProblemError && error.problem.status === 401
-        if (isRefused) record(asked)
-        if (isRefused && !isCounted) await limit?.count(asked.address)
-        throw error
-      } finally {
-        if (isCounted && !isRefused) await limit?.add(asked.address, -1)
+      const hash = hashCredential(asked.credential.value)
+      if (limit === null || known.has(hash)) return lookUp(asked, find, true)
+      const name = hash.toString('base64')
+      const first = firstLookups.get(name)
+      if (first !== undefined) {
+        // A valid credential is known by then: one that is sent often at once is no guessing.
+        await first
+        return lookUp(asked, find, known.has(hash))
       }
+      const found = lookUp(asked, find, false)
+      const end = (): void => void firstLookups.delete(name)
+      firstLookups.set(name, found.then(end, end))
+      return found
     },
   }
 }

@@ -204,12 +204,22 @@ describe('rate limits', () => {
       expectRefusal(await api.call('GET', path(`events/stream?ticket=${made}`)), 60)
     })
 
-    it('refuse beyond them before the database is asked, also what is sent at once', async () => {
+    /** Sends ten requests at once, against a limit of two. */
+    async function sendTen(keyOf: (index: number) => string) {
       const statements = await startRecording({ authFailures: 2, reservedLookups: 0, lookupMs: 50 })
-      const keys = Array.from({ length: 10 }, (_, index) => `${UNKNOWN_KEY}${index}`)
-      const statuses = await Promise.all(keys.map(async (key) => (await stranger(undefined, key)).status))
-      expect(statuses.sort()).to.deep.equal([401, 401, ...Array.from({ length: 8 }, () => 429)])
-      expect(statements).to.have.lengthOf(2)
+      const answers = Array.from({ length: 10 }, (_, index) => stranger(undefined, keyOf(index)))
+      return { statuses: (await Promise.all(answers)).map(({ status }) => status).sort(), statements }
+    }
+
+    for (const [keys, suffixOf] of Object.entries({ 'many keys': String, 'one key': () => '' }))
+      it(`refuse beyond them before the database is asked, also ${keys} sent at once`, async () => {
+        const { statuses, statements } = await sendTen((index) => `${UNKNOWN_KEY}${suffixOf(index)}`)
+        expect(statuses).to.deep.equal([401, 401, ...Array.from({ length: 8 }, () => 429)])
+        expect(statements).to.have.lengthOf(2)
+      })
+
+    it('admit a valid key that was not seen before, however often it is sent at once', async () => {
+      expect(new Set((await sendTen(() => member.apiKey)).statuses)).to.deep.equal(new Set([200]))
     })
 
     it('look up a key that was revoked meanwhile once more, and then no more', async () => {
