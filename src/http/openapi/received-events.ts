@@ -17,6 +17,9 @@ export type NamedEvent = {
 /** The payload of a key without a schema. */
 const ANY_DATA = 'AnyData'
 
+/** Titles of other schemas of the document that an event key could yield. */
+const TAKEN_NAMES = ['PublishTriggeredBy', 'PublishOtherEvent']
+
 /** Returns the events of the catalogue and the test event, each with a name of its own. */
 export function namedEvents(catalogue: readonly EventKeyEntry[]): NamedEvent[] {
   const test = {
@@ -29,16 +32,20 @@ export function namedEvents(catalogue: readonly EventKeyEntry[]): NamedEvent[] {
     },
     example: { webhookId: EXAMPLE_IDS.webhook },
   }
-  const taken = new Set<string>()
+  const taken = new Set(TAKEN_NAMES)
   return [...catalogue, test].map(({ key, meaning, schema, example }) => {
     const plain = key.replaceAll(/(?:^|[^A-Za-z0-9]+)([A-Za-z0-9]?)/g, (_, first: string) =>
       first.toUpperCase(),
     )
     let name = plain
-    for (let number = 2; taken.has(name); number++) name = `${plain}${number}`
-    taken.add(name)
+    for (let number = 2; schemaNames(name).some((one) => taken.has(one)); number++) name = `${plain}${number}`
+    for (const one of schemaNames(name)) taken.add(one)
     return { key, name, meaning, schema, example }
   })
+}
+
+function schemaNames(name: string): string[] {
+  return [`${name}Event`, `${name}Data`, `Publish${name}`]
 }
 
 /** Returns the schemas of what endpoints receive: one per event key, and `ReceivedEvent` for all of them. */

@@ -233,4 +233,19 @@ describe('the OpenAPI document', () => {
     expect(fits({ event: 'boat:moved:out', data: { size: 0 } })).to.equal(true)
     expect(fits({ event: 'invoice:paid', data: {} })).to.equal(false)
   })
+
+  it('gives every schema a name of its own, also where event keys would yield those of others', () => {
+    const names = Object.keys(schemas).flatMap((name) => [name, name.replace(/^Publish|(Event|Data)$/, '')])
+    const keys = new Set(names.map((name) => name.replaceAll(/(?<=.)(?=[A-Z])/g, ':').toLowerCase()))
+    const entry = { meaning: 'm', permission: 'boat:read', subscribable: true, example: {} }
+    const checked = ['publish:x', 'x:event', 'x:data', ...keys]
+      .filter((key) => key.includes(':') && key !== 'webhook:test')
+      .map((key) => ({ ...entry, key, schema: { type: 'object' } }))
+    const named = parse(routes, [...checked, { ...entry, key: 'no:schema', schema: null }]).components.schemas
+    const ofKeys = ['NoSchemaEvent', 'PublishOtherEvent', 'OtherEventKey', 'SubscribableEventKey']
+    const count = Object.keys(parse(routes, []).components.schemas).length + 3 * checked.length
+    expect(Object.keys(named))
+      .to.include.members(ofKeys)
+      .and.have.length(count + ofKeys.length)
+  })
 })
