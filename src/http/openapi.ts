@@ -145,7 +145,7 @@ function parameters(route: Route, components: Components): object {
     in: 'header',
     required: false,
     description:
-      'A key of your choice for this one request, such as `3f2a61b0-order-1042-paid`. A repeat with the same key, path and body within 24 hours gets the same answer and does nothing again; the same key with another body gets 422 `idempotency_key_reused`.',
+      'A key of your choice for this one request, such as `3f2a61b0-order-1042-paid`. A repeat with the same key, path and body within 24 hours gets the same answer and does nothing again; the same key with another body gets 422 `idempotency_key_reused`. A dry run, which does nothing, ignores it.',
     // No `example`: tools would send it with each body that they try.
     schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
   }
