@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { ProblemError } from '../../problem-error.ts'
+import type { ApiDependencies } from '../api.ts'
 import { hostOf, isLoopbackRequest } from '../middleware/requested-host.ts'
 
 /** The cookie that carries a session on this connection. */
@@ -56,9 +57,16 @@ export function readSessionToken(ctx: Context, cookie: SessionCookie | null): st
   return token !== undefined && TOKEN_SHAPE.test(token) ? token : null
 }
 
-/** Returns the `Set-Cookie` that stores a token. It uses `Max-Age`, because the browser's clock may be wrong. */
-export function storeSession({ name, attributes }: SessionCookie, token: string, expiresAt: Date): string {
-  const seconds = Math.max(1, Math.round((expiresAt.getTime() - Date.now()) / 1_000))
+/**
+ * Returns the `Set-Cookie` that stores a token until `expiresAt` of PostgreSQL's clock. It uses `Max-Age`, because the
+ * browser's clock may be wrong.
+ */
+export function storeSession(
+  { clock }: Pick<ApiDependencies, 'clock'>,
+  { name, attributes }: SessionCookie,
+  { token, expiresAt }: { token: string; expiresAt: Date },
+): string {
+  const seconds = Math.max(1, Math.round((expiresAt.getTime() - clock.nowMs()) / 1_000))
   return `${name}=${token}; ${attributes}; Max-Age=${seconds}`
 }
 

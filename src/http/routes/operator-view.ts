@@ -118,14 +118,14 @@ const signInRoute: Route = {
       problem: ['missing_scope', 'needs_tls'],
     },
   },
-  async handle({ dataSource, temporalUi }, request) {
+  async handle({ dataSource, clock, temporalUi }, request) {
     const cookie = requireSessionCookie(request.cookie)
     const token = newToken()
     const expiresAt = await insertOperatorSession(dataSource, {
       hash: hashCredential(token),
       ...operatorOf(request),
     })
-    const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
+    const headers = { 'set-cookie': storeSession({ clock }, cookie, { token, expiresAt }) }
     return { status: 200, headers, body: presentSession(request, expiresAt, temporalUi) }
   },
 }

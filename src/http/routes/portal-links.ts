@@ -142,7 +142,7 @@ const openRoute = typedRoute({
     const opened = await dependencies.authRefusals.guard(asked, () =>
       redeemPortalLink(dependencies, token, { address, requestId }, present),
     )
-    const headers = { 'set-cookie': storeSession(cookie, opened.session.token, opened.session.expiresAt) }
+    const headers = { 'set-cookie': storeSession(dependencies, cookie, opened.session) }
     return { status: 200, headers, body: { address: opened.address } }
   },
 })

@@ -33,13 +33,9 @@ const signInRoute: Route = {
   },
   async handle(dependencies, request) {
     const cookie = requireSessionCookie(request.cookie)
-    const { token, expiresAt } = await openSession(
-      dependencies,
-      requireKey(request.actor),
-      request.sentSession(),
-    )
-    const headers = { 'set-cookie': storeSession(cookie, token, expiresAt) }
-    return { status: 200, headers, body: await presentSession(dependencies, request, expiresAt) }
+    const session = await openSession(dependencies, requireKey(request.actor), request.sentSession())
+    const headers = { 'set-cookie': storeSession(dependencies, cookie, session) }
+    return { status: 200, headers, body: await presentSession(dependencies, request, session.expiresAt) }
   },
 }
 

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { createOperatorKeys } from '../../../src/accounts/operator.ts'
 import { cookieOf, createTestApi, useApi } from '../../helpers/api/api.ts'
@@ -29,6 +30,13 @@ describe('a session of an operator key', () => {
   }
   const status = async (method: string, path: string, headers: Record<string, string>, on = suite.api) =>
     (await on.call(method, path, { headers })).status
+
+  it('lasts 12 hours in the browser, also where the clock of the machine is ahead by more', async () => {
+    mock.method(Date, 'now', () => performance.timeOrigin + performance.now() + 13 * 3_600_000)
+    const signedIn = suite.api.call('POST', '/api/operator/session', asOperator('all'))
+    const { headers } = await signedIn.finally(() => mock.restoreAll())
+    expect(headers.get('set-cookie')).to.match(/Max-Age=43[012]\d\d$/)
+  })
 
   it('opens what the pages of operators need, and nothing else', async () => {
     const cookie = await signIn()
