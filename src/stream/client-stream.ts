@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { EventPage, StreamedEvent, StreamPosition } from '../db/queries/event-stream.ts'
+import type { EventPage, EventRange, StreamedEvent, StreamPosition } from '../db/queries/event-stream.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
 import { type Feed, eventFrame, gapFrame, positionFrame, retryFrame } from './feed.ts'
 
@@ -25,8 +25,8 @@ export type StreamOptions = {
   feed: Pick<Feed, 'position' | 'offered' | 'join' | 'leave'>
   /** Returns the id that stands for a position. */
   seal: (position: StreamPosition) => string
-  /** Reads the next events up to a sequence number; rejects only for faults, or when `signal` aborts. */
-  readPage(range: { after: number; upTo: number; maxBytes: number }, signal: AbortSignal): Promise<EventPage>
+  /** Reads the next events up to a position; rejects only for faults, or when `signal` aborts. */
+  readPage(range: EventRange & { maxBytes: number }, signal: AbortSignal): Promise<EventPage>
   /** How long a client may read nothing of a full buffer. */
   stallMs: number
   onSent(): void
@@ -154,7 +154,7 @@ export function createStream(options: StreamOptions): EventStream {
   }
 
   async function readNext(upTo: StreamPosition): Promise<void> {
-    const range = { after: position.sequence, upTo: upTo.sequence, maxBytes: MAX_BUFFERED_BYTES }
+    const range = { after: position.sequence, upTo, maxBytes: MAX_BUFFERED_BYTES }
     const page = await options.readPage(range, closed.signal)
     if (ending !== null || output.destroyed) return
     if (page.horizon > position.sequence) {

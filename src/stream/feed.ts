@@ -1,6 +1,11 @@
 import type { DataSource } from 'typeorm'
 import { isDatabaseUnavailable } from '../db/connection/connection-errors.ts'
-import { readEvents, type StreamedEvent, type StreamPosition } from '../db/queries/event-stream.ts'
+import {
+  readEvents,
+  type EventRange,
+  type StreamedEvent,
+  type StreamPosition,
+} from '../db/queries/event-stream.ts'
 import type { Logger } from '../observability/logger.ts'
 import { createWatermark, SequenceRegressedError, type Watermark } from './watermark.ts'
 import { ProblemError } from '../problem-error.ts'
@@ -41,9 +46,6 @@ const START_TIMEOUT_MS = 2_000
 /** A stream has its position within a second of its request. */
 const NEWEST_TIMEOUT_MS = 750
 
-/** A range that members are to be offered; it is read again when reading fails. */
-type Range = { after: number; upTo: StreamPosition }
-
 /**
  * Builds the feed. `isWanted`: a stream is open or about to be. `beforeReading` runs before each query, and nothing is read
  * when it throws. `onRegressed` is called when the sequence numbers begin again.
@@ -67,27 +69,24 @@ export function createFeed(dependencies: {
 
   async function run(): Promise<void> {
     let watermark = createWatermark({ dataSource, logger })
-    let range: Range | null = null
     let isFailing = false
     while (isWanted()) {
       try {
         await beforeReading()
-        range ??= nextRange(await advance(watermark))
+        const range = nextRange(await advance(watermark))
         if (range !== null) await read(range)
         offered = position
         isFailing = false
-        const hadEvents = range !== null
-        range = null
-        await pause(pauseMs(watermark, hadEvents))
+        await pause(pauseMs(watermark, range !== null))
       } catch (error) {
-        if (!isFailing) report(error)
+        if (!isFailing || error instanceof SequenceRegressedError) report(error)
         isFailing = true
-        watermark.recheck()
         if (error instanceof SequenceRegressedError) {
           watermark = createWatermark({ dataSource, logger })
-          position = offered = null
+          offered = null
           onRegressed()
         }
+        position = offered
         await pause(ERROR_DELAY_MS)
       }
     }
@@ -110,7 +109,7 @@ export function createFeed(dependencies: {
   }
 
   /** Advances the position before the range is read: a member that joins meanwhile has read it itself. */
-  function nextRange(settled: StreamPosition | null): Range | null {
+  function nextRange(settled: StreamPosition | null): EventRange | null {
     if (settled === null || position === null) return null
     if (position.sequence >= settled.sequence) return null
     const after = position.sequence
@@ -118,10 +117,10 @@ export function createFeed(dependencies: {
     return { after, upTo: position }
   }
 
-  async function read(range: Range): Promise<void> {
+  async function read(range: EventRange): Promise<void> {
     if (members.size === 0) return
-    const { after, upTo } = range
-    const events = await readEvents(dataSource, [...members.keys()], { after, upTo: upTo.sequence })
+    const events = await readEvents(dataSource, [...members.keys()], range)
+    if (events.some(({ isLater }) => isLater)) throw new SequenceRegressedError()
     for (const event of events) {
       const frame = eventFrame(event)
       for (const member of members.get(event.organisationId) ?? []) member.offer(event, frame)

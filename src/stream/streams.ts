@@ -150,9 +150,9 @@ export function createStreams(dependencies: {
       start: from,
       feed,
       seal: (position) => positions.seal(organisationId, position),
-      readPage({ after, maxBytes, ...range }, signal) {
-        const upTo = Math.min(range.upTo, after + MAX_PAGE_RANGE)
-        const page = { after, upTo, keys, limit: PAGE_SIZE, maxBytes }
+      readPage(range, signal) {
+        const sequence = Math.min(range.upTo.sequence, range.after + MAX_PAGE_RANGE)
+        const page = { ...range, upTo: { ...range.upTo, sequence }, keys, limit: PAGE_SIZE }
         const read = () => readEventPage(dataSource, organisationId, page)
         return retryWhileUnavailable(() => readInTurn(organisationId, signal, read), signal)
       },

@@ -8,8 +8,6 @@ export type Watermark = {
   advance(): Promise<StreamPosition | null>
   /** True while the next query may find a higher one. */
   isWaiting(): boolean
-  /** Has `advance` check that the database still has the events up to its position; called when a query has failed. */
-  recheck(): void
 }
 
 /** A transaction that delays events for longer is logged. */
@@ -42,28 +40,21 @@ export function createWatermark(dependencies: {
   const { dataSource, logger, nowMs = () => performance.now() } = dependencies
   let settled: StreamPosition | null = null
   let candidate: Candidate | null = null
-  let isUnchecked = false
 
   return {
     isWaiting: () => candidate !== null,
-    recheck() {
-      isUnchecked = true
-      candidate = null
-    },
     async advance() {
       if (candidate === null) {
         const position = await lastPosition(dataSource)
         if (settled !== null && position.sequence < settled.sequence) throw new SequenceRegressedError()
-        if (position.sequence === settled?.sequence && !isUnchecked) return settled
+        if (position.sequence === settled?.sequence) return settled
         candidate = { position, writers: null, sinceMs: nowMs(), isLogged: false }
       }
       const now = await eventWriters(dataSource)
       candidate.writers = candidate.writers?.filter((writer) => now.includes(writer)) ?? now
       if (candidate.writers.length === 0) {
         // By then every event that was given a number up to `settled` again can be read.
-        if (isUnchecked && settled !== null && !(await isOrderKept(dataSource, settled)))
-          throw new SequenceRegressedError()
-        isUnchecked = false
+        if (settled !== null && !(await isOrderKept(dataSource, settled))) throw new SequenceRegressedError()
         settled = candidate.position
         candidate = null
       } else if (!candidate.isLogged && nowMs() - candidate.sinceMs >= MAX_DELAY_MS) {

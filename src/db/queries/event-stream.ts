@@ -6,7 +6,8 @@ import type { Event } from '../entities/event.ts'
 export type StreamedEvent = Pick<Event, 'id' | 'organisationId' | 'key' | 'body'> & { sequence: number }
 
 /** As a number: far fewer than 2^53 are ever given. */
-const EVENT_COLUMNS = `event.id, event.organisation_id AS "organisationId", event.sequence::float8 AS sequence, event.key, event.body`
+const EVENT_COLUMNS = `event.id, event.organisation_id AS "organisationId", event.sequence::float8 AS sequence, event.key,
+            event.body, event.created_at > to_timestamp(:atMs / 1000.0) AS "isLater"`
 
 /**
  * A position in the order of all events. `atMs`: a time of PostgreSQL's clock at which every event up to there had been
@@ -14,12 +15,23 @@ const EVENT_COLUMNS = `event.id, event.organisation_id AS "organisationId", even
  */
 export type StreamPosition = { sequence: number; atMs: number }
 
+export type EventRange = { after: number; upTo: StreamPosition }
+
+/** `isLater`: than its range. The database was replaced by an older one, which has given the number again. */
+type ReadEvent = StreamedEvent & { isLater: boolean }
+
 const LAST_SEQUENCE = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)`
 const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8`
 
-/** The number that was given to an event last, whether or not its transaction has committed; 0 before the first. */
+/**
+ * The number that was given to an event last, whether or not its transaction has committed; 0 before the first. Where the
+ * clock has stepped back, its time is that of the newest event.
+ */
 export function lastPosition(db: Db): Promise<StreamPosition> {
-  return sql(`SELECT ${LAST_SEQUENCE}::float8 AS sequence, ${NOW_MS} AS "atMs"`).one(db)
+  return sql(
+    `SELECT ${LAST_SEQUENCE}::float8 AS sequence,
+            greatest(${NOW_MS}, (SELECT ceil(extract(epoch FROM max(created_at)) * 1000)::float8 FROM event)) AS "atMs"`,
+  ).one(db)
 }
 
 /**
@@ -39,27 +51,28 @@ export function eventWriters(db: Db): Promise<string[]> {
 export function readEvents(
   db: Db,
   organisationIds: string[],
-  { after, upTo }: { after: number; upTo: number },
-): Promise<StreamedEvent[]> {
+  { after, upTo }: EventRange,
+): Promise<ReadEvent[]> {
   return sql(
     `SELECT ${EVENT_COLUMNS} FROM event
-      WHERE organisation_id = ANY(:organisationIds::text[]) AND sequence > :after AND sequence <= :upTo AND NOT is_test
+      WHERE organisation_id = ANY(:organisationIds::text[]) AND sequence > :after AND sequence <= :sequence AND NOT is_test
       ORDER BY event.sequence`,
-    { organisationIds, after, upTo },
+    { organisationIds, after, ...upTo },
   ).rows(db)
 }
 
-/** `horizon`: retention may have deleted events up to this number. `upTo`: the page holds all events up to this number. */
+/** `horizon`: events up to this number may be missing. `upTo`: the page holds all events up to this number. */
 export type EventPage = { horizon: number; upTo: number; events: StreamedEvent[] }
 
 /**
  * The first `limit` events of one organisation in a range that have one of `keys` (null: any key), and its horizon at that
- * instant. The last event is the one whose body reaches `maxBytes` together with the others.
+ * instant: where retention ends, or the end of the range where an event is later than it. The last event is the one whose
+ * body reaches `maxBytes` together with the others.
  */
 export async function readEventPage(
   db: Db,
   organisationId: string,
-  range: { after: number; upTo: number; keys: string[] | null; limit: number; maxBytes: number },
+  { upTo, ...range }: EventRange & { keys: string[] | null; limit: number; maxBytes: number },
 ): Promise<EventPage> {
   const found = await sql(
     `SELECT coalesce(h.sequence, 0)::float8 AS horizon, e.* FROM
@@ -67,20 +80,20 @@ export async function readEventPage(
        LEFT JOIN (
          SELECT *, coalesce(sum(octet_length(body)) OVER (ORDER BY sequence), 0)::float8 AS bytes FROM (
            SELECT ${EVENT_COLUMNS} FROM event
-            WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :upTo
+            WHERE organisation_id = :organisationId AND sequence > :after AND sequence <= :sequence
               AND (:keys::text[] IS NULL OR key = ANY(:keys::text[])) AND NOT is_test ORDER BY event.sequence LIMIT :limit
          ) page
        ) e ON e.bytes - coalesce(octet_length(e.body), 0) < :maxBytes
       ORDER BY e.sequence`,
-    { organisationId, ...range },
-  ).rows<StreamedEvent & { horizon: number; bytes: number | null }>(db)
+    { organisationId, ...upTo, ...range },
+  ).rows<ReadEvent & { horizon: number; bytes: number | null }>(db)
   // Where there is no event, its columns are null in the one row that there is.
   const events = found.filter(({ id }) => (id as string | null) !== null)
   const last = found.at(-1)
   const isFull = events.length === range.limit || (last?.bytes ?? 0) >= range.maxBytes
   return {
-    horizon: last?.horizon ?? 0,
-    upTo: isFull && last !== undefined ? last.sequence : range.upTo,
+    horizon: events.some(({ isLater }) => isLater) ? upTo.sequence : (last?.horizon ?? 0),
+    upTo: isFull && last !== undefined ? last.sequence : upTo.sequence,
     events,
   }
 }

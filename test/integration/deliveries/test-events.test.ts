@@ -89,8 +89,9 @@ describe('a test event', () => {
     expect(again.json).to.include({ code: 'test_delivery' })
     const { dataSource } = suite.database
     const keys = ['invoice:paid']
-    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, keys, limit: 10, maxBytes: 1_000 }
-    expect((await readEventPage(dataSource, member.organisationId, range)).events).to.deep.equal([])
+    const range = { after: 0, upTo: { sequence: Number.MAX_SAFE_INTEGER, atMs: 0 } }
+    const page = { ...range, keys, limit: 10, maxBytes: 1_000 }
+    expect((await readEventPage(dataSource, member.organisationId, page)).events).to.deep.equal([])
     expect(await readEvents(dataSource, [member.organisationId], range)).to.deep.equal([])
   })
 

@@ -11,6 +11,8 @@ import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
 
+const refusal = (): Promise<unknown> => Promise.reject(new Error('Connection terminated unexpectedly'))
+
 describe('a stream and its database', () => {
   const suite = useApi()
   let member: TestMember
@@ -78,28 +80,88 @@ describe('a stream and its database', () => {
     await Promise.all(resumed.map((stream) => stream.close()))
   })
 
-  it('ends when an older database took its place while queries failed, and has as many events by then', async () => {
+  /** A process with statements that fail, or wait for `lasts`, while `refuses` is true of them; `refused` counts these. */
+  async function createFailing() {
     const { dataSource } = suite.database
-    let isAway = false
-    let refused = 0
+    const refuses = (() => false) as (text: string) => boolean
+    const failing = { refuses, lasts: refusal, refused: 0, errors: 0 }
     const held = Object.create(dataSource) as DataSource
-    held.query = <Row>(text: string, parameters?: unknown[]) =>
-      isAway && ++refused
-        ? Promise.reject<Row>(new Error('Connection terminated unexpectedly'))
-        : dataSource.query<Row>(text, parameters)
-    const api = await createTestApi(held)
-    const stream = await readStream(api.url, member.organisationId, { apiKey: member.apiKey })
-    for (let times = 0; times < 10; times++) await publish()
-    await eventually(() => expect(stream.events).to.have.length(10))
-    isAway = true
-    await eventually(() => expect(refused).to.be.above(0))
-    await dataSource.query('DELETE FROM event WHERE organisation_id = $1', [member.organisationId])
+    held.query = async <Row>(text: string, parameters?: unknown[]) => {
+      if (failing.refuses(text) && ++failing.refused) await failing.lasts()
+      return dataSource.query<Row>(text, parameters)
+    }
+    const logger = { ...silentLogger, error: () => (failing.errors += 1) }
+    return Object.assign(failing, { api: await createTestApi(held, {}, { logger }) })
+  }
+
+  /** What a failover does that loses the newest events, whose numbers are given again. */
+  async function lose(count: number): Promise<void> {
     const sequence = `pg_get_serial_sequence('event', 'sequence')::regclass`
-    await dataSource.query(`SELECT setval(${sequence}, pg_sequence_last_value(${sequence}) - 10)`)
-    for (let times = 0; times < 12; times++) await publish()
-    isAway = false
+    const { dataSource } = suite.database
+    await dataSource.query(`DELETE FROM event WHERE sequence > pg_sequence_last_value(${sequence}) - $1`, [
+      count,
+    ])
+    await dataSource.query(`SELECT setval(${sequence}, pg_sequence_last_value(${sequence}) - ${count})`)
+  }
+
+  const isRead = (text: string) => text.includes('ORDER BY event.sequence')
+  const outages = [
+    { outage: 'queries failed', refuses: () => true, passed: 'more' },
+    { outage: 'queries waited', refuses: () => true, passed: 'more', isHeld: true },
+    { outage: 'reads of events failed', refuses: isRead, passed: 'more' },
+    { outage: 'reads of events failed', refuses: isRead, passed: 'as many' },
+  ]
+  for (const { outage, refuses, passed, isHeld } of outages)
+    it(`ends when an older database took its place while ${outage}, and has ${passed} events by then`, async () => {
+      const failing = await createFailing()
+      const over = new EventEmitter()
+      if (isHeld) failing.lasts = () => once(over, 'now')
+      const stream = await readStream(failing.api.url, member.organisationId, { apiKey: member.apiKey })
+      for (let times = 0; times < 10; times++) await publish()
+      await eventually(() => expect(stream.events).to.have.length(10))
+      failing.refuses = refuses
+      await publish()
+      await eventually(() => expect(failing.refused).to.be.above(0))
+      await lose(10)
+      for (let times = 0; times < (passed === 'more' ? 12 : 10); times++) await publish()
+      failing.refuses = () => false
+      over.emit('now')
+      expect(await stream.ended).to.equal(true)
+      expect(stream.events).to.have.length(10)
+      expect(failing.errors).to.equal(1)
+      const lastEventId = stream.lastEventId()!
+      const resumed = await readStream(failing.api.url, member.organisationId, {
+        apiKey: member.apiKey,
+        lastEventId,
+      })
+      await eventually(() => expect(resumed.events[0]?.event).to.equal('gap'))
+      await resumed.close()
+      await failing.api.close()
+    })
+
+  it('has a gap where it was behind when an older database took its place', async () => {
+    for (let times = 0; times < 10; times++) await publish()
+    await eventually(() => expect(reader.events).to.have.length(10))
+    const failing = await createFailing()
+    failing.refuses = isRead
+    const { organisationId, apiKey } = member
+    const lastEventId = reader.events[2]!.id!
+    const stream = await readStream(failing.api.url, organisationId, { apiKey, lastEventId })
+    await eventually(() => expect(failing.refused).to.be.above(0))
+    failing.refuses = () => true
+    await lose(5)
+    for (let times = 0; times < 20; times++) await publish()
+    failing.refuses = (text) => !isRead(text)
+    await eventually(() => expect(stream.events.map(({ event }) => event)).to.deep.equal(['gap']))
+    failing.refuses = () => false
     expect(await stream.ended).to.equal(true)
-    await api.close()
+    const resumed = await readStream(failing.api.url, organisationId, {
+      apiKey,
+      lastEventId: stream.lastEventId()!,
+    })
+    await eventually(() => expect(resumed.events[0]?.event).to.equal('gap'))
+    await resumed.close()
+    await failing.api.close()
   })
 
   it('is not opened, nor counted, when an older database takes its place meanwhile', async () => {
