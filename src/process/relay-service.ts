@@ -38,7 +38,10 @@ export async function startRelay(config: RelayConfig, apiUrl: string, host: Proc
   const define = createDefine(registry)
   onUnexpectedError({ logger, metrics: createProcessMetrics(define), end })
   const databaseUrl = config.relayDatabaseUrl
-  const dataSource = await connect({ url: databaseUrl, poolSize: POOL_SIZE, logger }, 'RELAY_DATABASE_URL')
+  const dataSource = await connect(
+    { url: databaseUrl, poolSize: POOL_SIZE, applicationName: 'posthorn relay', logger },
+    'RELAY_DATABASE_URL',
+  )
   running.push('the database', () => closeDataSource(dataSource))
   const outbox = await findOutbox(dataSource)
   if (outbox === null)

@@ -49,6 +49,8 @@ export type DatabaseOptions = {
   url: string
   poolSize: number
   pooler?: Pooler
+  /** One migration refuses to run while other sessions of the default name are open. */
+  applicationName?: string
   /** How long opening one connection may take. */
   connectTimeoutMs?: number
   /** How long one statement may take in the server. */
@@ -70,7 +72,7 @@ export function createDataSource(options: DatabaseOptions): DataSource {
     url: pooler === 'none' ? withSessionLimits(url, statementTimeoutMs, options.lockTimeoutMs) : url,
     poolSize: options.poolSize,
     connectTimeoutMS: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    applicationName: 'posthorn',
+    applicationName: options.applicationName ?? 'posthorn',
     poolErrorHandler: options.onIdleError ?? (() => undefined),
     entities: [
       Organisation,
