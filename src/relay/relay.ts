@@ -199,7 +199,6 @@ export function createRelay(dependencies: Dependencies): Relay {
   }
 
   function warnOfLate(fields: object, eventId: string): void {
-    metrics.rowLate()
     logger.warn(
       { event: 'relay.late', ...fields, eventId },
       'Published more than 24 hours after it was inserted. If an earlier try was accepted and its answer lost, this is a second event: its idempotency key had expired.',

@@ -15,10 +15,6 @@ export function createRelayMetrics(define: Define) {
     ['outcome'],
   )
   for (const outcome of OUTCOMES) tried.inc({ outcome }, 0)
-  const late = define.counter(
-    'relay_late_rows_total',
-    'Rows published more than 24 hours after they were inserted, which may be events for the second time',
-  )
   const durations = define.histogram(
     'relay_publish_duration_seconds',
     'How long the API took to answer a row',
@@ -29,8 +25,6 @@ export function createRelayMetrics(define: Define) {
       tried.inc({ outcome })
       durations.observe(seconds(durationMs))
     },
-    /** Published after its idempotency key may have expired. */
-    rowLate: () => late.inc(),
   }
 }
 
