@@ -9,13 +9,7 @@ import {
 } from '../../src/deliveries/protocol/change-deliveries.ts'
 import { eraseBody } from '../../src/db/queries/events.ts'
 import { recordAttempts } from '../../src/deliveries/attempt/record-under-lock.ts'
-import {
-  START_SWEEP_DELAY_MS,
-  SWEEP_DELAY_MS,
-  markWorkflowsStarted,
-  sweepDeliveries,
-  sweepLater,
-} from '../../src/deliveries/protocol/sweep.ts'
+import { markWorkflowsStarted, sweepDeliveries, sweepLater } from '../../src/deliveries/protocol/sweep.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../src/deliveries/protocol/claim.ts'
 import { commitEvents } from '../../src/deliveries/protocol/commit-events.ts'
 import { recordFirstSuccesses } from '../../src/deliveries/protocol/record-attempts.ts'
@@ -161,8 +155,6 @@ export function createProduct(database: ExplorerDatabase, followAfterMs: number 
         ...record,
         next,
         dueInMs: waitAfterAttempt(number),
-        sweepAfterMs: SWEEP_DELAY_MS,
-        startAfterMs: START_SWEEP_DELAY_MS,
       }
       const { image, result } = await underLock(state, name, async (manager) => {
         const [recorded] = await recordAttempts(manager, OF_WEBHOOK, [ended], followAfterMs)

@@ -1,11 +1,6 @@
 import type { DataSource } from 'typeorm'
 import { findDeliveryStatus } from '../../db/queries/deliveries.ts'
-import {
-  isTimeout,
-  stateAfterAttempt,
-  type RowOutcome,
-  type AttemptRequest,
-} from '../../domain/attempt-outcome.ts'
+import { stateAfterAttempt, type RowOutcome, type AttemptRequest } from '../../domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../domain/retry-schedule.ts'
 import type { IncidentLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
@@ -15,13 +10,8 @@ import { type AttemptRecord, recordFirstSuccesses, type FollowAfter } from '../p
 import type { RecordUnderLock } from './record-under-lock.ts'
 import type { Sent } from './send-signed.ts'
 import { outcomeOfRow } from './claim-attempt.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from '../protocol/sweep.ts'
 import { untilRecorded } from './unrecorded-outcomes.ts'
 import { createBatchedStatement, type BatchedStatement } from '../../db/connection/database-queues.ts'
-
-/** How late a retry is when the sweeper recovers it, with a workflow and without. */
-const AFTER_FAILURE = { sweepAfterMs: SWEEP_DELAY_MS, startAfterMs: START_SWEEP_DELAY_MS }
-const AFTER_TIMEOUT = { sweepAfterMs: TIMEOUT_SWEEP_DELAY_MS, startAfterMs: TIMEOUT_SWEEP_DELAY_MS }
 
 type RecordDependencies = {
   dataSource: DataSource
@@ -136,7 +126,6 @@ async function write(
     next,
     // The wait counts from the end of the POST.
     dueInMs: () => (waitMs === null ? null : waitMs - (performance.now() - endedAtMs)),
-    ...(isTimeout(failureCode) ? AFTER_TIMEOUT : AFTER_FAILURE),
   })
   if (recorded === null && next !== 'completed') return { outcome: null, isNew: false, toSignal }
   if (recorded === null) {

@@ -2,6 +2,7 @@ import type { Db } from '../../db/connection/db.ts'
 import type { Attempt } from '../../db/entities/delivery.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
+import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from './sweep.ts'
 
 const FIRST_SUCCESS = loadSql('record-first-success')
 const SUCCESS = loadSql('record-success')
@@ -87,10 +88,6 @@ export type FailedAttempt = AttemptRecord & {
   next: 'waiting' | 'failed'
   /** From the moment when the database gets the statement to the next attempt; null where none follows. */
   dueInMs: number | null
-  /** How late the next attempt is when the sweeper checks on it: with a workflow, */
-  sweepAfterMs: number
-  /** and without one. */
-  startAfterMs: number
 }
 
 /**
@@ -115,8 +112,8 @@ export function recordFailures(
     owners: attempts.map(({ owner }) => owner),
     next: attempts.map(({ next }) => next),
     dueInMs: attempts.map(({ dueInMs }) => dueInMs),
-    sweepAfterMs: attempts.map(({ sweepAfterMs }) => sweepAfterMs),
-    startAfterMs: attempts.map(({ startAfterMs }) => startAfterMs),
+    sweepDelayMs: SWEEP_DELAY_MS,
+    startSweepDelayMs: START_SWEEP_DELAY_MS,
     followAfterMs,
   })
 }

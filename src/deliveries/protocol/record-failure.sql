@@ -13,10 +13,9 @@ WITH given AS (
     FROM unnest((SELECT :ids::uuid[]), :organisationIds::text[], :numbers::int[], :triggers::text[], :urls::text[],
                 :startedAts::timestamptz[], :durations::int[], :failureCodes::text[], :statusCodes::int[],
                 :errors::text[], :headers::text[], :bodies::text[], :truncated::bool[], :owners::uuid[],
-                :next::text[], :dueInMs::float8[], :sweepAfterMs::float8[], :startAfterMs::float8[])
+                :next::text[], :dueInMs::float8[])
       WITH ORDINALITY AS given (id, organisation_id, number, trigger, url, began_at, duration_ms, failure_code,
-                                status_code, error, headers, body, truncated, owner,
-                                next, due_in_ms, sweep_after_ms, start_after_ms, place)
+                                status_code, error, headers, body, truncated, owner, next, due_in_ms, place)
 ), failed AS (
   SELECT g.*,
          CASE WHEN d.is_test THEN 'test_failed'
@@ -31,8 +30,8 @@ WITH given AS (
            SELECT s.state,
                   CASE WHEN s.state = 'waiting' THEN s.due END,
                   CASE WHEN s.state = 'waiting'
-                       THEN s.due + CASE WHEN d.workflow_started_at IS NULL THEN f.start_after_ms
-                                         ELSE f.sweep_after_ms END * interval '1 ms'
+                       THEN s.due + CASE WHEN d.workflow_started_at IS NULL THEN :startSweepDelayMs::float8
+                                         ELSE :sweepDelayMs::float8 END * interval '1 ms'
                        WHEN d.workflow_started_at IS NULL THEN delivery_now() + :followAfterMs::float8 * interval '1 ms' END,
                   CASE WHEN s.state <> 'waiting' THEN delivery_now() END
              FROM (SELECT CASE WHEN f.reason IS NOT NULL THEN 'stopped'

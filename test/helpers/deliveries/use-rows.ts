@@ -72,8 +72,6 @@ const FAILED = {
   response: null,
   next: 'waiting',
   dueInMs: 1_000,
-  sweepAfterMs: 15_000,
-  startAfterMs: 5_000,
 } as const
 
 /** A database for the `describe` it is called in, and the statements of the protocol on it. */

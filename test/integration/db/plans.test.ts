@@ -54,7 +54,7 @@ describe('query plans that a connection made while its tables were empty', () =>
     expect(recorded.every(Boolean)).to.equal(true)
     // They change nothing any more.
     await recordSuccesses(db, records.slice(0, 1), null)
-    const failure = { ...records[0]!, next: 'waiting', dueInMs: 1, sweepAfterMs: 1, startAfterMs: 1 } as const
+    const failure = { ...records[0]!, next: 'waiting', dueInMs: 1 } as const
     await recordFailures(db, [failure], null)
   }
 

@@ -46,6 +46,5 @@ export async function attempt(
     return
   }
   const dueInMs = next === 'waiting' ? 60_000 : null
-  const failed = { ...record, next, dueInMs, sweepAfterMs: 60_000, startAfterMs: 60_000 }
-  await recordFailures(dataSource, [failed], null)
+  await recordFailures(dataSource, [{ ...record, next, dueInMs }], null)
 }

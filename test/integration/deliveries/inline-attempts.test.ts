@@ -13,6 +13,11 @@ describe('first attempts in `direct`', () => {
   const suite = useInlineAttempts()
   const reaches = (deliveryId: string, expected: object) =>
     eventually(async () => expect(await suite.row(deliveryId)).to.include(expected))
+  /** How late its next attempt is when the row is swept. */
+  const lateSweepMs = async (deliveryId: string): Promise<number> => {
+    const { sweep_at, next_attempt_at } = await suite.row(deliveryId)
+    return sweep_at!.getTime() - next_attempt_at!.getTime()
+  }
 
   it('post without a workflow, and leave a completed row that needs no sweep', async () => {
     const endpoint = await suite.endpoint()
@@ -80,6 +85,16 @@ describe('first attempts in `direct`', () => {
     expect(suite.temporal.starts.every(({ next }) => next.number === 2)).to.equal(true)
   })
 
+  it('time out, and are retried by any process within seconds where their workflow is not started', async () => {
+    const endpoint = await suite.endpoint(() => null)
+    suite.temporal.isUnavailable = true
+    const [{ deliveryId } = { deliveryId: '' }] = await suite
+      .process({ attemptTimeoutMs: 200 })
+      .publish(endpoint)
+    await reaches(deliveryId, { state: 'waiting', attempts: 1, workflow_started_at: null })
+    expect(await lateSweepMs(deliveryId)).to.equal(5_000)
+  })
+
   it('make the retry of a delivery whose workflow could not be started, when it is late', async () => {
     const endpoint = await suite.endpoint((index) => (index === 0 ? 503 : 200))
     const { publish, dispatcher } = suite.process()
@@ -87,8 +102,7 @@ describe('first attempts in `direct`', () => {
     const [delivery] = await publish(endpoint)
     const { deliveryId } = delivery!
     await reaches(deliveryId, { state: 'waiting', attempts: 1, workflow_started_at: null })
-    const row = await suite.row(deliveryId)
-    expect(row.sweep_at!.getTime()).to.equal(row.next_attempt_at!.getTime() + 5_000)
+    expect(await lateSweepMs(deliveryId)).to.equal(5_000)
     await dispatcher.pull()
     expect(await suite.row(deliveryId)).to.include({ state: 'waiting', attempts: 1 })
     await suite.database.dataSource.query(

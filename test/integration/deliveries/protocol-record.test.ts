@@ -24,12 +24,11 @@ describe('outcomes of an attempt whose row may have changed', () => {
     suite.database.dataSource.transaction(async (manager) => {
       const { organisationId, webhookId } = delivery
       const failed = { failureCode: 'http_status', statusCode: 503, error: 'no' } as const
-      const ended = {
+      const attempt = {
         ...attemptRecord(delivery, { owner, ...failed }),
         next: 'waiting',
         dueInMs: 1_000,
       } as const
-      const attempt = { ...ended, sweepAfterMs: 15_000, startAfterMs: 5_000 }
       return (await recordAttempts(manager, { organisationId, webhookId }, [attempt], null))[0]!
     })
 

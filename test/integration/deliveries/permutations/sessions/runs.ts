@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm'
 import { recordAttempts } from '../../../../../src/deliveries/attempt/record-under-lock.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from '../../../../../src/deliveries/protocol/sweep.ts'
 import { stopUnwanted } from '../../../../../src/deliveries/protocol/change-deliveries.ts'
 import { claimAttempts, releaseRuns, renewLeases } from '../../../../../src/deliveries/protocol/claim.ts'
 import { recordFirstSuccesses } from '../../../../../src/deliveries/protocol/record-attempts.ts'
@@ -69,8 +68,6 @@ function recordOf(run: RunName, place: number, number: number, hasSucceeded: boo
     owner: RUNS[run],
     next: stateAfterAttempt(hasSucceeded, number),
     dueInMs: waitAfterAttempt(number),
-    sweepAfterMs: SWEEP_DELAY_MS,
-    startAfterMs: START_SWEEP_DELAY_MS,
   }
 }
 
