@@ -241,7 +241,8 @@ export function createEndpoints(options: {
     health: (webhookId) => (isSlow(endpointOf(webhookId)) ? 'slow' : 'fast'),
     isStuck(webhookId) {
       const endpoint = endpointOf(webhookId)
-      return endpoint.hasTimedOut || isBlocked(endpoint) || isHanging(endpoint, runningMs())
+      const { hasTimedOut } = endpoint
+      return isSlow(endpoint) && (hasTimedOut || isBlocked(endpoint) || isHanging(endpoint, runningMs()))
     },
     hasAnswered: (webhookId) => endpointOf(webhookId).hasAnswered,
     limit: (webhookId) => limitOf(endpointOf(webhookId)),

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { createEndpoints } from '../../../../src/deliveries/attempt/endpoint-concurrency.ts'
+import type { Slot } from '../../../../src/deliveries/attempt/endpoint.ts'
+import { createEndpoints, type Endpoints } from '../../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import {
   createFirstAttemptsInTemporal,
   createWorkflowStarts,
@@ -8,6 +9,8 @@ import {
   createInlineAttempts,
   type ClaimedDelivery,
 } from '../../../../src/deliveries/dispatch/inline-attempts.ts'
+import type { RowBatch } from '../../../../src/deliveries/dispatch/delivery-rows.ts'
+import type { SweptRow } from '../../../../src/deliveries/protocol/sweep.ts'
 import { createMetrics } from '../../../../src/observability/metrics.ts'
 import { createShutdown } from '../../../../src/shutdown.ts'
 import { silentLogger } from '../../../helpers/silent-logger.ts'
@@ -27,6 +30,33 @@ const deliveries = (count: number) =>
     nextAttemptAt: null,
     sweepAt: new Date(),
   }))
+
+function workflowStarts(time: ReturnType<typeof createVirtualTime>, givenBack: RowBatch<SweptRow> = NO_ROWS) {
+  const endpoints = createEndpoints({ maxLimit: 50, timers: time })
+  const begun: string[] = []
+  const starts = createWorkflowStarts({
+    workflows: { start: ({ deliveryId }) => Promise.resolve(begun.push(deliveryId) > 0) },
+    endpoints,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    timers: time,
+    concurrency: 200,
+    isServing: () => true,
+    started: NO_ROWS,
+    givenBack,
+    inTemporal: createFirstAttemptsInTemporal(time.nowMs),
+    shutdown: createShutdown(50),
+    onRefused: () => undefined,
+  })
+  return { endpoints, begun, starts }
+}
+
+function beginPost(endpoints: Endpoints, webhookId: string): Slot {
+  const slot = endpoints.acquire(webhookId, 'an earlier one')
+  if (!('begin' in slot)) throw new Error('an endpoint has a slot at first')
+  slot.begin()
+  return slot
+}
 
 describe('what begins first attempts, on a virtual clock', () => {
   it('makes those at endpoints that never answered as their shared slots are free, and no more at once', async () => {
@@ -65,27 +95,9 @@ describe('what begins first attempts, on a virtual clock', () => {
   ] as const)
     it(`starts workflows ${what}`, async () => {
       const time = createVirtualTime()
-      const endpoints = createEndpoints({ maxLimit: 50, timers: time })
-      const begun: string[] = []
-      const starts = createWorkflowStarts({
-        workflows: { start: ({ deliveryId }) => Promise.resolve(begun.push(deliveryId) > 0) },
-        endpoints,
-        logger: silentLogger,
-        metrics: createMetrics(),
-        timers: time,
-        concurrency: 200,
-        isServing: () => true,
-        started: NO_ROWS,
-        givenBack: NO_ROWS,
-        inTemporal: createFirstAttemptsInTemporal(time.nowMs),
-        shutdown: createShutdown(50),
-        onRefused: () => undefined,
-      })
+      const { endpoints, begun, starts } = workflowStarts(time)
       for (const delivery of deliveries(10)) {
-        const slot = endpoints.acquire(delivery.webhookId, 'an earlier one')
-        if (!('begin' in slot)) throw new Error('an endpoint has a slot at first')
-        slot.begin()
-        slot.release({ succeeded: !isTimeout, isTimeout })
+        beginPost(endpoints, delivery.webhookId).release({ succeeded: !isTimeout, isTimeout })
         if (!isTimeout) endpoints.noteFault(delivery.webhookId)
         starts.add({ ...delivery, heldUntilMs: 5_000 })
       }
@@ -94,4 +106,21 @@ describe('what begins first attempts, on a virtual clock', () => {
       await time.run(1_000)
       expect(begun).to.have.length(10)
     })
+
+  it('give back at once what finds no room at an endpoint whose last POST timed out more than a minute ago', async () => {
+    const time = createVirtualTime()
+    const givenBack: SweptRow[] = []
+    const { endpoints, begun, starts } = workflowStarts(time, {
+      ...NO_ROWS,
+      add: (row) => givenBack.push(row),
+    })
+    const [{ webhookId } = { webhookId: '' }] = deliveries(1)
+    const slot = beginPost(endpoints, webhookId)
+    await time.run(1_000)
+    slot.release({ succeeded: false, isTimeout: true })
+    await time.run(62_000)
+    for (const delivery of deliveries(60)) starts.add({ ...delivery, webhookId, heldUntilMs: 66_000 })
+    await time.run(62_000)
+    expect(begun.length + starts.queued() + givenBack.length).to.equal(60)
+  })
 })
