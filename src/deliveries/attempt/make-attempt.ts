@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { DataSource } from 'typeorm'
 import {
   isTimeout,
@@ -66,6 +67,10 @@ export type MakeAttempt = (
 /** An outcome that is not recorded by then is recorded without the slot of its attempt. */
 const RECORD_WAIT_MS = 5_000
 
+/** Pause after a claim that took too long, and the interval at which such claims are logged. */
+const EXPIRED_CLAIM_DELAY_MS = 500
+const EXPIRED_CLAIM_LOG_INTERVAL_MS = 60_000
+
 /** What is kept of a payload. */
 const NO_BYTES = Buffer.alloc(0)
 
@@ -84,9 +89,15 @@ export function createAttempt(
   dependencies: AttemptDependencies,
   onAttempt: OnAttempt = () => undefined,
 ): MakeAttempt {
-  const { dataSource, endpoints, metrics, clock } = dependencies
+  const { dataSource, endpoints, metrics, clock, logger } = dependencies
   const renewLease = createLeaseRenewal({ dataSource, leaseMs: claimLeaseMs(dependencies.attemptTimeoutMs) })
-  const tools = { ...dependencies, renewLease }
+  let loggedAtMs = -Infinity
+  const logExpired = ({ organisationId, webhookId, deliveryId, number: attempt }: AttemptRequest): void => {
+    if (performance.now() - loggedAtMs < EXPIRED_CLAIM_LOG_INTERVAL_MS) return
+    loggedAtMs = performance.now()
+    logger.warn({ event: 'attempt.claim_expired', organisationId, webhookId, deliveryId, attempt })
+  }
+  const tools = { ...dependencies, renewLease, logExpired }
   return async function makeAttempt(request, signals, inline = null): Promise<AttemptOutcome> {
     const { webhookId, deliveryId, dueAtMs, maxWaitMs } = request
     if (dueAtMs !== null) await waitUntilDue(clock, { dueAtMs, maxWaitMs }, signals.cancelled)
@@ -126,7 +137,10 @@ function slotFor(
 }
 
 async function claimSendRecord(
-  dependencies: AttemptDependencies & { renewLease: RenewLease },
+  dependencies: AttemptDependencies & {
+    renewLease: RenewLease
+    logExpired: (request: AttemptRequest) => void
+  },
   request: AttemptRequest,
   signals: AttemptSignals,
   inline: InlineAttempt | null,
@@ -140,10 +154,14 @@ async function claimSendRecord(
   // is a run of its own, and counted.
   for (;;) {
     const claim = given ?? (await claimAttempt(dependencies, request, lease, signals.cancelled))
+    const isGiven = given !== null
     given = null
     if (!('owner' in claim)) return claim
     if (!isFresh(claim)) {
       await release(dependencies, deliveryId, claim, false)
+      if (isGiven) continue
+      dependencies.logExpired(request)
+      await delay(EXPIRED_CLAIM_DELAY_MS, undefined, { signal: signals.cancelled })
       continue
     }
     const isLost = claim.runs > MAX_LOST_WORKERS

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { type AttemptDependencies, createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
 import { attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
+import { eventually } from '../../helpers/eventually.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { useAttempts } from '../../helpers/deliveries/use-attempts.ts'
 
@@ -121,6 +122,21 @@ describe('an attempt', () => {
     answerWith(() => 500)
     await createAttempt(reporting)(attemptRequest(delivery), NO_SIGNALS)
     expect(calls).to.deep.equal(['incident'])
+  })
+
+  it('logs that claims take more than a second, and posts when they are faster', async () => {
+    await run(`CREATE FUNCTION claim_slowly() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_sleep(1.01); RETURN NEW; END'`)
+    await run(`CREATE TRIGGER slow BEFORE UPDATE ON delivery FOR EACH ROW
+      WHEN (NEW.owner IS NOT NULL AND OLD.owner IS NULL) EXECUTE FUNCTION claim_slowly()`)
+    const logged: unknown[] = []
+    const logger = { ...suite.dependencies.logger, warn: (line: unknown) => logged.push(line) }
+    const ended = createAttempt({ ...suite.dependencies, logger })(attemptRequest(delivery), NO_SIGNALS)
+    await eventually(() => expect(logged).to.have.length(1))
+    expect(suite.receiver.posts).to.have.length(0)
+    await run('DROP FUNCTION claim_slowly CASCADE')
+    expect(await ended).to.include({ state: 'completed', attempts: 1 })
+    expect(logged[0]).to.include({ event: 'attempt.claim_expired', deliveryId: delivery.deliveryId })
   })
 
   it('follows the row when a later attempt is requested than is due, and posts nothing', async () => {
