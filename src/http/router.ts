@@ -154,7 +154,7 @@ async function readRequest(
   }
 }
 
-/** Returns who may do what the route does, an operator with the caller as which it acts. Throws 404 or 403 otherwise. */
+/** Returns who may do what the route does, an operator with the caller as which it acts. Throws 404 or 403 else. */
 async function admit(
   dependencies: ApiDependencies,
   { access }: Route,

@@ -139,8 +139,8 @@ export function createPipeline(
   }
 
   /**
-   * Refuses a request that did not come in time, unless all of it came during a pause of this process: Node.js reports a
-   * request once, and bounds no longer what is still to come of it.
+   * Refuses a request that did not come in time, unless all of it came during a pause of this process: Node.js reports
+   * a request once, and no longer bounds what is still to come of it.
    */
   function refuseLate(): void {
     late = latest?.req.complete === false ? latest : 'head'
