@@ -95,7 +95,7 @@ export function createAuthentication(
     authFailures: AUTH_FAILURES_PER_MINUTE,
     open: OPEN_REQUESTS_PER_MINUTE,
   }
-  const rateLimits = createRateLimits(limits, { logger, metrics })
+  const rateLimits = createRateLimits(limits, { metrics })
   return {
     findCaller: createCallerLookup(dataSource, CALLER_TTL_MS, known),
     requireOrganisation: createOrganisationCheck(dataSource),

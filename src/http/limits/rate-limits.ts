@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { RateLimiterMemory, RateLimiterRes, type IRateLimiterOptions } from 'rate-limiter-flexible'
+import { RateLimiterMemory, type IRateLimiterOptions, type RateLimiterRes } from 'rate-limiter-flexible'
 import { ProblemError } from '../../problem-error.ts'
-import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { LimitName } from '../../observability/metrics/requests.ts'
 import { senderNetwork } from '../middleware/trusted-proxies.ts'
@@ -34,10 +33,9 @@ export type RateLimit = {
  */
 export type RateLimits = Record<LimitName, RateLimit | null>
 
-type Counter = Pick<RateLimiterMemory, 'consume' | 'get' | 'penalty'>
-type CreateCounter = (options: IRateLimiterOptions) => Counter
+type CreateCounter = (options: IRateLimiterOptions) => RateLimiterMemory
 
-type Observers = { logger: Logger; metrics: Metrics }
+type Observers = { metrics: Metrics }
 
 type Policy = { name: LimitName; quota: number; windowSeconds: number; detail: string }
 
@@ -48,10 +46,7 @@ const ADDRESS_WINDOW_SECONDS = 60
 /** A quarter of the time of two threads, half of that of one: some 500 ordinary payloads of 256 KiB. */
 const VALIDATION_MS = 5_000
 
-/**
- * Creates the limits of this process, in its memory. A limiter that fails is logged and lets requests pass.
- * `createCounter` is a seam for tests.
- */
+/** Creates the limits of this process, in its memory. `createCounter` is a seam for tests. */
 export function createRateLimits(
   settings: RateLimitSettings,
   observers: Observers,
@@ -87,8 +82,7 @@ export function createRateLimits(
   }
 }
 
-function createLimit(policy: Policy, observers: Observers, createCounter: CreateCounter): RateLimit | null {
-  const { logger, metrics } = observers
+function createLimit(policy: Policy, { metrics }: Observers, createCounter: CreateCounter): RateLimit | null {
   const { name, quota, windowSeconds, detail } = policy
   if (quota === 0) return null
   const counter = createCounter({ points: quota, duration: windowSeconds, keyPrefix: '' })
@@ -105,30 +99,19 @@ function createLimit(policy: Policy, observers: Observers, createCounter: Create
     throw rateLimited(detail, seconds, headersOf(0, seconds))
   }
 
-  function logFault(error: unknown): void {
-    logger.error({ event: 'http.limiter_failed', policy: name, err: error })
-  }
-
   return {
     async count(id) {
-      try {
-        const { remainingPoints, msBeforeNext } = await counter.consume(id)
-        return headersOf(remainingPoints, inSeconds(msBeforeNext))
-      } catch (error) {
-        if (error instanceof RateLimiterRes) refuse(error)
-        logFault(error)
-        return {}
-      }
+      // Counts as `consume` does, but never rejects.
+      const counted = await counter.penalty(id)
+      if (counted.consumedPoints > quota) refuse(counted)
+      return headersOf(counted.remainingPoints, inSeconds(counted.msBeforeNext))
     },
     async check(id) {
-      const counted = await counter.get(id).catch((error: unknown) => {
-        logFault(error)
-        return null
-      })
+      const counted = await counter.get(id)
       if (counted !== null && counted.consumedPoints >= quota) refuse(counted)
     },
     async add(id, points) {
-      await counter.penalty(id, points).catch(logFault)
+      await counter.penalty(id, points)
     },
   }
 }

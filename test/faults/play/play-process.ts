@@ -35,7 +35,7 @@ const SEND_FROM = fileURLToPath(new URL('../rig/send-from.mjs', import.meta.url)
 
 /** Log events of faults of Posthorn, and Node.js's own words for errors that nothing handled. */
 const UNEXPECTED =
-  /"event":"(http\.failed|http\.limiter_failed|metrics\.scrape_failed|stream\.failed|process\.(uncaught|unhandled)_\w+)"|^(?!\{).*(unhandled|uncaught)/i
+  /"event":"(http\.failed|metrics\.scrape_failed|stream\.failed|process\.(uncaught|unhandled)_\w+)"|^(?!\{).*(unhandled|uncaught)/i
 
 /** A request that fails by an injected error of PostgreSQL's own is answered 500. */
 const isAnswered = (line: string): boolean =>

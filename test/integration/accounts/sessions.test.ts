@@ -11,7 +11,6 @@ import {
   type TestMember,
 } from '../../helpers/database/factories.ts'
 import { sendRaw } from '../../helpers/api/raw-request.ts'
-import { silentLogger } from '../../helpers/silent-logger.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }
 
@@ -298,7 +297,7 @@ describe('sessions of the developer area', () => {
     const limited = await createTestApi(suite.database.dataSource, {
       rateLimits: createRateLimits(
         { management: 2, publish: 0, authFailures: 2, open: 0 },
-        { logger: silentLogger, metrics: createMetrics() },
+        { metrics: createMetrics() },
       ),
     })
     const cookie = await signIn(limited)

@@ -13,7 +13,6 @@ import { routes } from '../../../src/http/routes/index.ts'
 import { newId } from '../../../src/ids.ts'
 import { createRateLimits } from '../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { silentLogger } from '../../helpers/silent-logger.ts'
 import { type ApiResponse, useApi } from '../../helpers/api/api.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import {
@@ -44,7 +43,7 @@ function refusalFor(caller: CallerName, { access }: Route): number {
 /** Limits that no test here reaches. */
 const rateLimits = createRateLimits(
   { management: 100_000, publish: 100_000, authFailures: 0, open: 0 },
-  { logger: silentLogger, metrics: createMetrics() },
+  { metrics: createMetrics() },
 )
 
 describe('the access rights of the API', () => {

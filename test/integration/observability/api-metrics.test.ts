@@ -12,7 +12,6 @@ import {
 import { parseExposition, type Exposition } from '../../helpers/metrics/exposition.ts'
 import { sendBytes } from '../../helpers/api/raw-request.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { silentLogger } from '../../helpers/silent-logger.ts'
 import { useDatabase } from '../../helpers/database/database.ts'
 
 describe("the API's metrics", () => {
@@ -130,7 +129,7 @@ describe("the API's metrics", () => {
     registry = new Registry()
     const metrics = createMetrics(registry)
     const settings = { management: 2, publish: 1, authFailures: 1, open: 0 }
-    const rateLimits = createRateLimits(settings, { logger: silentLogger, metrics })
+    const rateLimits = createRateLimits(settings, { metrics })
     api = await createTestApi(database.dataSource, { metrics, rateLimits })
     for (let times = 0; times < 4; times++) await call('GET', '/webhooks')
     for (let times = 0; times < 2; times++) await publish()

@@ -22,7 +22,7 @@ describe('operator keys', () => {
     const metrics = createMetrics(registry)
     const logger = { ...silentLogger, warn: (fields: object) => void lines.push({ ...fields }) }
     const limits = { management: 20, publish: 0, authFailures: 5, open: 0 }
-    const rateLimits = createRateLimits(limits, { logger, metrics })
+    const rateLimits = createRateLimits(limits, { metrics })
     api = await createTestApi(database.dataSource, { metrics, logger, rateLimits })
   })
   after(() => api.close())

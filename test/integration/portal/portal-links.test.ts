@@ -155,10 +155,7 @@ describe('portal links', () => {
     const metrics = createMetrics(registry)
     const lines: object[] = []
     const logger = { ...silentLogger, warn: (fields: object) => void lines.push(fields) }
-    const rateLimits = createRateLimits(
-      { management: 0, publish: 0, authFailures: 3, open: 0 },
-      { logger, metrics },
-    )
+    const rateLimits = createRateLimits({ management: 0, publish: 0, authFailures: 3, open: 0 }, { metrics })
     const api = await createTestApi(suite.database.dataSource, { rateLimits, logger, metrics })
     const token = tokenOf(await create({}, member, api))
     const guess = 'guess'.repeat(8)
@@ -269,7 +266,7 @@ describe('sessions that portal links open', () => {
   it('count against the limits of their member, together', async () => {
     const member = await createMember(suite.database.dataSource)
     const other = await createMember(suite.database.dataSource, { organisationId: member.organisationId })
-    const observers = { logger: silentLogger, metrics: createMetrics() }
+    const observers = { metrics: createMetrics() }
     const limits = { management: 3, publish: 0, authFailures: 0, open: 0 }
     const api = await createTestApi(suite.database.dataSource, {
       rateLimits: createRateLimits(limits, observers),

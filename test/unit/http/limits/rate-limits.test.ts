@@ -4,10 +4,9 @@ import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { ProblemError } from '../../../../src/problem-error.ts'
 import { createRateLimits, type RateLimitSettings } from '../../../../src/http/limits/rate-limits.ts'
 import { createMetrics } from '../../../../src/observability/metrics.ts'
-import { silentLogger } from '../../../helpers/silent-logger.ts'
 
 const NONE: RateLimitSettings = { management: 0, publish: 0, authFailures: 0, open: 0 }
-const witnesses = { logger: silentLogger, metrics: createMetrics() }
+const observers = { metrics: createMetrics() }
 
 describe('the rate limits', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_700_000_000_000 }))
@@ -16,7 +15,7 @@ describe('the rate limits', () => {
   /** The limits with the library's own memory, which can be looked into. */
   function createLimits(settings: Partial<RateLimitSettings>) {
     const counters: RateLimiterMemory[] = []
-    const limits = createRateLimits({ ...NONE, ...settings }, witnesses, (options) => {
+    const limits = createRateLimits({ ...NONE, ...settings }, observers, (options) => {
       const counter = new RateLimiterMemory(options)
       counters.push(counter)
       return counter
@@ -91,26 +90,6 @@ describe('the rate limits', () => {
     expect(kept()).to.be.within(50_000, 65_536)
     mock.timers.tick(60_000)
     expect(kept()).to.equal(0)
-  })
-
-  it('admit every request when the limiter fails, and log it', async () => {
-    const lines: object[] = []
-    const note = (fields: object): void => void lines.push(fields)
-    const outOfOrder = () => Promise.reject(new Error('out of order'))
-    const broken = { consume: outOfOrder, get: outOfOrder, penalty: outOfOrder }
-    const limits = createRateLimits(
-      { management: 1, publish: 1, authFailures: 1, open: 1 },
-      { ...witnesses, logger: { ...silentLogger, error: note } },
-      () => broken,
-    )
-    for (const limit of Object.values(limits)) expect(await limit!.count('someone')).to.deep.equal({})
-    const policies = ['management', 'publish', 'validation', 'authentication', 'open']
-    expect(lines.map((line) => (line as { policy: string }).policy)).to.have.members(policies)
-    expect(lines[0]).to.include({ event: 'http.limiter_failed' })
-    for (const limit of Object.values(limits)) await limit!.check('someone')
-    expect(lines).to.have.length(10)
-    for (const limit of Object.values(limits)) await limit!.add('someone', 1)
-    expect(lines).to.have.length(15)
   })
 })
 
