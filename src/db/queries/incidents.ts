@@ -140,18 +140,22 @@ function changeOpen(
 
 /**
  * Returns incidents whose workflow may not know of a change, or may be gone. Locks nothing: the evaluation that follows
- * a signal updates the row.
+ * a signal updates the row. `but`: those that were signalled lately.
  */
-export async function findIncidentsToSignal(db: Db, limit: number): Promise<IncidentLabel[]> {
+export async function findIncidentsToSignal(
+  db: Db,
+  limit: number,
+  but: readonly string[] = [],
+): Promise<IncidentLabel[]> {
   return sql(
-    `SELECT ${LABEL} FROM incident WHERE sweep_at < now() AND sweep_at IS NOT NULL
+    `SELECT ${LABEL} FROM incident WHERE sweep_at < now() AND sweep_at IS NOT NULL AND id <> ALL(:but::uuid[])
       ORDER BY sweep_at LIMIT :limit`,
-    { limit },
+    { limit, but },
   ).rows(db)
 }
 
 /**
- * Sweeps incidents that were signalled, or whose signal failed, again after `delayMs`, or up to half as long again: others are first by then.
+ * Sweeps incidents whose signal failed again after `delayMs`, or up to half as long again: others are first by then.
  * Passes over those that are locked, and those that were swept or changed meanwhile.
  */
 export async function sweepIncidentsAgain(db: Db, incidentIds: string[], delayMs: number): Promise<void> {

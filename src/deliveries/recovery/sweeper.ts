@@ -45,7 +45,7 @@ const TAKE_LIMIT = 200
 const INCIDENT_LIMIT = 10
 
 /** An incident whose workflow has not evaluated it by then is signalled again. */
-const SIGNALLED_DELAY_MS = 60_000
+const SIGNAL_TTL_MS = 60_000
 
 const MAX_CONCURRENT_CALLS = 4
 
@@ -78,6 +78,8 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
         erasureWorkflows,
       ),
   ]
+  // Incidents signalled lately: their workflow may take a while to update the row.
+  const signalledAtMs = new Map<string, number>()
 
   async function sweepAll(): Promise<Taken> {
     if (!dependencies.isServing()) return { count: 0, isMoreWaiting: false }
@@ -108,15 +110,16 @@ export function createSweeper(dependencies: SweeperDependencies): Sweeper {
   }
 
   async function sweepIncidents(): Promise<Taken> {
-    const toSignal = await findIncidentsToSignal(dataSource, INCIDENT_LIMIT)
+    for (const [id, atMs] of signalledAtMs)
+      if (performance.now() - atMs > SIGNAL_TTL_MS) signalledAtMs.delete(id)
+    const toSignal = await findIncidentsToSignal(dataSource, INCIDENT_LIMIT, [...signalledAtMs.keys()])
     metrics.sweepTook('incident', toSignal.length)
     const { done, left } = await callAll(toSignal, async (incident) => {
       const { state } = await replaceIfStuck(incidentWorkflowId(incident.webhookId, incident.incidentId))
       // Every signal would be one more event of its history; the row tells it everything when it goes on.
       if (state !== 'paused') await incidentWorkflows.signal(incident)
     })
-    const signalled = done.map(({ row }) => row.incidentId)
-    if (signalled.length > 0) await sweepIncidentsAgain(dataSource, signalled, SIGNALLED_DELAY_MS)
+    for (const { row } of done) signalledAtMs.set(row.incidentId, performance.now())
     const failed = left.map(({ incidentId }) => incidentId)
     // Those behind them are first in the next pass.
     if (failed.length > 0) await sweepIncidentsAgain(dataSource, failed, RETRY_DELAY_MS)
