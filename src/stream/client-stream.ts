@@ -84,8 +84,10 @@ export function createStream(options: StreamOptions): EventStream {
   const isFull = (): boolean => stalled !== undefined
 
   function push(frame: Buffer): void {
-    for (let at = 0; at < frame.length; at += CHUNK_BYTES)
-      if (!output.push(frame.subarray(at, at + CHUNK_BYTES))) stalled ??= setTimeout(awaitReader, stallMs)
+    const hadRoom = output.push(frame.subarray(0, CHUNK_BYTES))
+    for (let at = CHUNK_BYTES; at < frame.length; at += CHUNK_BYTES)
+      output.push(frame.subarray(at, at + CHUNK_BYTES))
+    if (!hadRoom) stalled ??= setTimeout(awaitReader, stallMs)
     unreadBytes = output.readableLength
   }
 

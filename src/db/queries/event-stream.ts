@@ -30,7 +30,8 @@ const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8`
 export function lastPosition(db: Db): Promise<StreamPosition> {
   return sql(
     `SELECT ${LAST_SEQUENCE}::float8 AS sequence,
-            greatest(${NOW_MS}, (SELECT ceil(extract(epoch FROM max(created_at)) * 1000)::float8 FROM event)) AS "atMs"`,
+            greatest(${NOW_MS}, (SELECT ceil(extract(epoch FROM max(created_at)) * 1000)::float8 FROM event
+                        WHERE created_at > now())) AS "atMs"`,
   ).one(db)
 }
 
@@ -105,7 +106,9 @@ export function findEventPosition(
   eventId: string,
 ): Promise<StreamPosition | null> {
   return sql(
-    `SELECT sequence::float8 AS sequence, ${NOW_MS} AS "atMs" FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
+    `SELECT sequence::float8 AS sequence,
+            greatest(${NOW_MS}, ceil(extract(epoch FROM created_at) * 1000)::float8) AS "atMs"
+       FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
     { organisationId, eventId },
   ).first(db)
 }

@@ -2,7 +2,7 @@ import type { Db } from '../../db/connection/db.ts'
 import type { Attempt } from '../../db/entities/delivery.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
-import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS } from './sweep.ts'
+import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from './sweep.ts'
 
 const FIRST_SUCCESS = loadSql('record-first-success')
 const SUCCESS = loadSql('record-success')
@@ -113,6 +113,7 @@ export function recordFailures(
     next: attempts.map(({ next }) => next),
     dueInMs: attempts.map(({ dueInMs }) => dueInMs),
     sweepDelayMs: SWEEP_DELAY_MS,
+    timeoutSweepDelayMs: TIMEOUT_SWEEP_DELAY_MS,
     startSweepDelayMs: START_SWEEP_DELAY_MS,
     followAfterMs,
   })

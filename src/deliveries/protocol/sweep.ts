@@ -39,6 +39,9 @@ export async function markWorkflowsStarted(db: Db, deliveryIds: readonly string[
 /** How late an attempt is when the sweeper checks whether its workflow is gone or stuck. */
 export const SWEEP_DELAY_MS = 15_000
 
+/** The same after a time-out: retries of hanging endpoints wait for each other. */
+export const TIMEOUT_SWEEP_DELAY_MS = 60_000
+
 /** How late a retry is when another process takes it up, while the delivery has no workflow. */
 export const START_SWEEP_DELAY_MS = 5_000
 

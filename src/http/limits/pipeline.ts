@@ -60,6 +60,9 @@ const MAX_PARSED_AFTER_LAST = 4_000
 /** Node's code where a request's head, or all of it, did not come in time. */
 const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
+/** How long the body of a request may take whose head came late. */
+const LATE_BODY_MS = 5_000
+
 /** How long a client may take to read the answer to what could not be read. */
 const CLOSE_AFTER_MS = 5_000
 
@@ -143,10 +146,16 @@ export function createPipeline(
    * a request once, and no longer bounds what is still to come of it.
    */
   function refuseLate(): void {
-    late = latest?.req.complete === false ? latest : 'head'
-    setTimeout(() => {
+    const isBody = latest?.req.complete === false
+    late = isBody ? latest : 'head'
+    const decide = (): void => {
       if (late === 'head' || late?.req.complete === false) refuse(TIMED_OUT)
       late = null
+    }
+    setTimeout(() => {
+      // A head that came meanwhile may have a body, which is read once its sender is known.
+      if (isBody || late === 'head') decide()
+      else setTimeout(decide, LATE_BODY_MS).unref()
     }, READ_DELAY_MS).unref()
   }
 

@@ -44,13 +44,14 @@ describe('outcomes of an attempt whose row may have changed', () => {
     expect(await outcomes(one)).to.deep.equal(['1 failed'])
   })
 
-  it('sweep a retry with a workflow later than one whose workflow is still to be started', async () => {
-    for (const [workflow, afterMs] of [
-      [true, 15_000],
-      [false, 5_000],
+  it('sweep a retry with a workflow later, after a time-out even more, than one whose workflow is still to be started', async () => {
+    for (const [workflow, failureCode, afterMs] of [
+      [true, 'http_status', 15_000],
+      [true, 'connect_timeout', 60_000],
+      [false, 'timeout', 5_000],
     ] as const) {
       const one = await suite.deliveryIn({ state: 'in_progress', owner: current, workflow })
-      await suite.fail(one, { owner: current })
+      await suite.fail(one, { owner: current, failureCode })
       const row = await suite.row(one)
       expect(row.sweep_at!.getTime() - row.next_attempt_at!.getTime()).to.equal(afterMs)
     }

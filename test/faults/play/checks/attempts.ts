@@ -149,7 +149,7 @@ function contradiction(
     isLate(failed.startedAt + attemptTimeoutMs - READ_TOLERANCE_MS)
   )
     return null
-  const isOfAnother = numbered.some(({ number, recordedAt }) => recordedAt !== null && number === post.number)
+  const isOfAnother = numbered.some((other) => other !== post && other.number === post.number)
   if (wasPaused && isOfAnother) return null
   return `was confirmed, but attempt ${failed.number} is recorded as ${failed.failureCode}`
 }
