@@ -83,7 +83,8 @@ describe('signing in to the developer area', () => {
     })
     await page.route('**/test', async (route) => {
       await held
-      await route.fulfill({ status: 401, json: { title: 'Unauthorized', detail: 'Too late.', status: 401 } })
+      const json = { title: 'Unauthorized', detail: 'Too late.', status: 401, code: 'unauthenticated' }
+      await route.fulfill({ status: 401, json })
     })
     await page.getByRole('button', { name: 'Send a test event' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
