@@ -121,7 +121,7 @@ async function readRequest(
   const query = readQuery(queryOf(route, ctx))
   const isBodyToCome = route.body !== undefined && !ctx.req.complete
   const { text: bodyText, value: body } = await bodyOf(route, ctx, found.caller.organisationId)
-  // Whoever sent it may have lost its rights while the body was on its way.
+  // The rights of the caller may have ended while the body was being sent.
   const { caller, session, operator } =
     isBodyToCome && access.kind !== 'open'
       ? await admit(dependencies, route, ctx, await authenticate(dependencies, route, ctx, cookie, false))

@@ -21,7 +21,7 @@ import { keyRingProblems } from '../../process/start-checks.ts'
 
 const SETTINGS = ['databaseUrl', 'databasePooler'] as const
 
-/** A larger difference confuses whoever compares times of logs with those of rows. */
+/** With a larger difference, times in the log and in rows cannot be compared. */
 const NOTABLE_OFFSET_MS = 1_000
 
 /** What every process needs to read. */

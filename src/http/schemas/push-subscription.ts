@@ -66,7 +66,7 @@ export const PushSubscriptionListSchema = Type.Object(
     data: Type.Array(PushSubscriptionSchema),
     pushEnabled: Type.Boolean({
       description:
-        'False where no push messages are sent to the member: whoever manages members can allow them',
+        'False where no push messages are sent to the member; set by the operator or the seed file',
     }),
     vapidPublicKey: orNull(Type.String({ examples: [PUBLIC_KEY] }), {
       description:

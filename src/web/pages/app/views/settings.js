@@ -99,9 +99,9 @@ export function createNotificationsView(app) {
   /** @param {PushSubscriptions} shown */
   function obstacle({ pushEnabled, vapidPublicKey }) {
     if (vapidPublicKey === null)
-      return 'Push messages are not set up here: whoever runs this service has to configure VAPID_PRIVATE_KEY.'
+      return 'Push messages are not set up here: the operator of this service has to set VAPID_PRIVATE_KEY.'
     if (!pushEnabled)
-      return 'Push messages are off for you: whoever manages the members of your organisation can allow them.'
+      return 'Push messages are disabled for your account. The operator of this service can enable them.'
     if (unsupported !== '') return unsupported
     if (Notification.permission === 'denied')
       return 'This browser refuses messages of this page. Allow notifications in its settings for this site, then reload the page.'
