@@ -64,9 +64,11 @@ export type FailureCode = keyof typeof FAILURE_TEXTS
 
 export const FAILURE_CODES = Object.keys(FAILURE_TEXTS) as FailureCode[]
 
+export const TIMEOUT_CODES: readonly FailureCode[] = ['timeout', 'connect_timeout', 'dns_timeout']
+
 /** True when the endpoint, or the way to it, gave no answer until a deadline passed. */
 export function isTimeout(code: FailureCode | null): boolean {
-  return code === 'timeout' || code === 'connect_timeout' || code === 'dns_timeout'
+  return code !== null && TIMEOUT_CODES.includes(code)
 }
 
 /** A receiver confirms with any 2xx status; everything else is a failed attempt (spec 4.4). */

@@ -21,7 +21,9 @@ export type EventRange = { after: number; upTo: StreamPosition }
 type ReadEvent = StreamedEvent & { isLater: boolean }
 
 const LAST_SEQUENCE = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('event', 'sequence')::regclass), 0)`
-const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8`
+/** SQL for an instant in ms, rounded up. */
+const inMs = (instant: string): string => `ceil(extract(epoch FROM ${instant}) * 1000)::float8`
+const NOW_MS = inMs('clock_timestamp()')
 
 /**
  * The number that was given to an event last, whether or not its transaction has committed; 0 before the first. Where the
@@ -30,8 +32,7 @@ const NOW_MS = `ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8`
 export function lastPosition(db: Db): Promise<StreamPosition> {
   return sql(
     `SELECT ${LAST_SEQUENCE}::float8 AS sequence,
-            greatest(${NOW_MS}, (SELECT ceil(extract(epoch FROM max(created_at)) * 1000)::float8 FROM event
-                        WHERE created_at > now())) AS "atMs"`,
+            greatest(${NOW_MS}, (SELECT ${inMs('max(created_at)')} FROM event WHERE created_at > now())) AS "atMs"`,
   ).one(db)
 }
 
@@ -107,7 +108,7 @@ export function findEventPosition(
 ): Promise<StreamPosition | null> {
   return sql(
     `SELECT sequence::float8 AS sequence,
-            greatest(${NOW_MS}, ceil(extract(epoch FROM created_at) * 1000)::float8) AS "atMs"
+            greatest(${NOW_MS}, ${inMs('created_at')}) AS "atMs"
        FROM event WHERE organisation_id = :organisationId AND id = :eventId::uuid`,
     { organisationId, eventId },
   ).first(db)

@@ -159,9 +159,10 @@ async function claimSendRecord(
     if (!('owner' in claim)) return claim
     if (!isFresh(claim)) {
       await release(dependencies, deliveryId, claim, false)
-      if (isGiven) continue
-      dependencies.logExpired(request)
-      await delay(EXPIRED_CLAIM_DELAY_MS, undefined, { signal: signals.cancelled })
+      if (!isGiven) {
+        dependencies.logExpired(request)
+        await delay(EXPIRED_CLAIM_DELAY_MS, undefined, { signal: signals.cancelled })
+      }
       continue
     }
     const isLost = claim.runs > MAX_LOST_WORKERS

@@ -1,5 +1,6 @@
 import type { Db } from '../../db/connection/db.ts'
 import type { Attempt } from '../../db/entities/delivery.ts'
+import { TIMEOUT_CODES } from '../../domain/attempt-outcome.ts'
 import type { AttemptKey } from './claim.ts'
 import { loadSql, type ProtocolStatement } from './load-sql.ts'
 import { START_SWEEP_DELAY_MS, SWEEP_DELAY_MS, TIMEOUT_SWEEP_DELAY_MS } from './sweep.ts'
@@ -113,6 +114,7 @@ export function recordFailures(
     next: attempts.map(({ next }) => next),
     dueInMs: attempts.map(({ dueInMs }) => dueInMs),
     sweepDelayMs: SWEEP_DELAY_MS,
+    timeoutCodes: TIMEOUT_CODES,
     timeoutSweepDelayMs: TIMEOUT_SWEEP_DELAY_MS,
     startSweepDelayMs: START_SWEEP_DELAY_MS,
     followAfterMs,

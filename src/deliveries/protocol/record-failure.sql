@@ -31,7 +31,7 @@ WITH given AS (
                   CASE WHEN s.state = 'waiting' THEN s.due END,
                   CASE WHEN s.state = 'waiting'
                        THEN s.due + CASE WHEN d.workflow_started_at IS NULL THEN :startSweepDelayMs::float8
-                                         WHEN f.failure_code IN ('timeout', 'connect_timeout', 'dns_timeout')
+                                         WHEN f.failure_code = ANY (:timeoutCodes::text[])
                                          THEN :timeoutSweepDelayMs::float8
                                          ELSE :sweepDelayMs::float8 END * interval '1 ms'
                        WHEN d.workflow_started_at IS NULL THEN delivery_now() + :followAfterMs::float8 * interval '1 ms' END,
