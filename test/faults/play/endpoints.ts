@@ -15,7 +15,7 @@ export type Endpoints = {
   add(phases: EndpointPlan['phases']): number
   /** `version`: how often the webhook's URL has changed. */
   urlOf(index: number, version: number): string
-  /** Which webhook the endpoint belongs to; until then its POSTs are of none. */
+  /** Which webhook the endpoint belongs to, and its POSTs of before: its creation may be confirmed late. */
   belongsTo(index: number, webhookId: string): void
   ledger: LedgerPost[]
   /** Begins the phases of the plan. */
@@ -31,7 +31,7 @@ export async function createEndpoints(
   senderOf: (address: string) => string | null,
 ): Promise<Endpoints> {
   const ledger: LedgerPost[] = []
-  const endpoints: { webhookId: string; phases: EndpointPlan['phases'] }[] = []
+  const endpoints: { webhookId: string; phases: EndpointPlan['phases']; posts: LedgerPost[] }[] = []
   const closedPort = await freePort()
   let begunAt: number | null = null
 
@@ -50,6 +50,7 @@ export async function createEndpoints(
     const endpoint = endpoints[Number(index)] ?? {
       webhookId: '',
       phases: [{ forMs: 0, behaviour: 'confirms' }],
+      posts: [],
     }
     const behaviour = behaviourOf(endpoint)
     const post: LedgerPost = {
@@ -65,6 +66,7 @@ export async function createEndpoints(
       status: null,
     }
     ledger.push(post)
+    endpoint.posts.push(post)
     response.once('close', () => (post.endedAt ??= nowMs()))
     post.body = (await buffer(request)).toString()
     const status = await answerOf(behaviour)
@@ -103,12 +105,14 @@ export async function createEndpoints(
   const { port } = server.address() as AddressInfo
   return {
     port,
-    add: (phases) => endpoints.push({ webhookId: '', phases }) - 1,
+    add: (phases) => endpoints.push({ webhookId: '', phases, posts: [] }) - 1,
     urlOf(index, version) {
       const refuses = endpoints[index]!.phases.every(({ behaviour }) => behaviour === 'refuses')
       return `http://127.0.0.1:${refuses ? closedPort : port}/endpoint/${index}/${version}`
     },
-    belongsTo: (index, webhookId) => (endpoints[index]!.webhookId = webhookId),
+    belongsTo(index, webhookId) {
+      for (const one of [endpoints[index]!, ...endpoints[index]!.posts]) one.webhookId = webhookId
+    },
     ledger,
     begin: () => (begunAt = nowMs()),
     close: () =>

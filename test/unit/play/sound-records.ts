@@ -81,6 +81,17 @@ export const SOUND: Forgery[] = [
     },
   ],
   [
+    'an attempt that failed in an organisation that was being erased, and opened no incident',
+    ({ facts, actions, posts }) => {
+      Object.assign(facts.deliveries[0]!, { state: 'stopped', stopReason: 'webhook_deleted', attempts: 1 })
+      facts.deliveries[0]!.completedAt = null
+      facts.attempts.splice(1)
+      facts.incidents = []
+      posts.splice(1)
+      actions.push({ ...action('erase', 60), webhookId: null, status: 202 })
+    },
+  ],
+  [
     'a webhook that was off when the event was published',
     ({ publications, facts, actions, posts }) => {
       publications[0]!.tries[0]!.deliveries = []

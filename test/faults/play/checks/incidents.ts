@@ -42,14 +42,23 @@ export function checkIncidents(record: PlayRecord): Violation[] {
       const isReplaced = post.webhookId === webhookId && succeededIds.has(deliveryId) && !isConfirmed(post)
       return isReplaced && endedAt !== null ? [{ endedAt }] : []
     })
-  return record.webhooks.flatMap(({ id, name }) => {
+  const erasures = groupBy(
+    record.actions.filter(({ kind }) => kind === 'erase'),
+    ({ organisationId }) => organisationId,
+  )
+  return record.webhooks.flatMap(({ id, name, organisationId }) => {
+    const deletions = (erasures.get(organisationId) ?? []).map((erasure): UserAction => ({
+      ...erasure,
+      kind: 'change',
+      change: { isDeleted: true },
+    }))
     const incidents = (allIncidents.get(id) ?? []).sort((one, other) => one.openedAt - other.openedAt)
     const attempts = allAttempts.get(id) ?? []
     const failures = attempts.filter(({ outcome }) => outcome === 'failed')
     const played: Played = {
       deliveries: allDeliveries.get(id) ?? [],
       attempts: groupBy(attempts, ({ deliveryId }) => deliveryId),
-      actions: allActions.get(id) ?? [],
+      actions: [...(allActions.get(id) ?? []), ...deletions],
     }
     const problems = [
       ...overlaps(incidents),
@@ -93,7 +102,7 @@ function openedByNothing(
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
 }
 
-/** An attempt that was in progress at a switch-off, a narrowing or a deletion ends stopped, and opens nothing. */
+/** An attempt in progress at a switch-off, a narrowing, a deletion or an erasure ends stopped, and opens nothing. */
 function endedWhileOff({ actions }: Played, { recordedAt }: AttemptFacts): boolean {
   const changes = actions.filter(({ kind }) => kind === 'change')
   return changes.some((change) => {
