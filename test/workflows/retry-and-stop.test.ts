@@ -23,8 +23,9 @@ describe('retries and stops of a delivery, on a time-skipping server', () => {
       ...suite.dependencies,
       endpoints: {
         ...endpoints,
+        // Longer than a busy machine takes for a signal: a timer that fires while it is being cancelled stops this server.
         acquireSoon: (...args) =>
-          isEndpointFull ? Promise.resolve({ retryAfterMs: 500 }) : endpoints.acquireSoon(...args),
+          isEndpointFull ? Promise.resolve({ retryAfterMs: 60_000 }) : endpoints.acquireSoon(...args),
       },
     }
   })
