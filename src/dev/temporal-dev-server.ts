@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
 import { assertPortFree, freePort } from '../free-port.ts'
@@ -27,11 +27,8 @@ export type ProvideOptions = {
 
 // The newest that `go install` can build: later versions carry a `replace` in their go.mod.
 const CLI_VERSION = '1.5.1'
-// Of the CLI's own, one query that is cancelled can leave every later one with `interrupted (9)`.
-const SQLITE_VERSION = '1.51.0'
-const CLI_MODULE = 'github.com/temporalio/cli'
 const QUICK_TIMEOUT_MS = 20_000
-// Cold, two cores: three to six minutes.
+// Cold, two cores: about three minutes.
 const BUILD_TIMEOUT_MS = 1_200_000
 
 /**
@@ -84,37 +81,22 @@ function foundOnPath(env: NodeJS.ProcessEnv, run: RunTool): Way {
 
 function builtWithGo({ cacheDir, ...surroundings }: Required<ProvideOptions>): Way {
   return {
-    name: `go install (Temporal CLI ${CLI_VERSION}, SQLite ${SQLITE_VERSION})`,
+    name: `go install (Temporal CLI ${CLI_VERSION})`,
     attempt: () =>
       buildWithGo({
         what: `the Temporal server ${CLI_VERSION}`,
-        takes: 'three to six minutes',
+        takes: 'about three minutes',
         folder: cliFolder(cacheDir),
         executable: 'temporal',
-        args: [
-          '-ldflags',
-          `-X ${CLI_MODULE}/temporalcli.Version=${CLI_VERSION}`,
-          `${CLI_MODULE}/cmd/temporal`,
-        ],
+        args: [`github.com/temporalio/cli/cmd/temporal@v${CLI_VERSION}`],
         timeoutMs: BUILD_TIMEOUT_MS,
-        async prepare(draft, runGo) {
-          const module = join(draft, 'module')
-          mkdirSync(module)
-          writeFileSync(join(module, 'go.mod'), 'module posthorn/temporal\n\ngo 1.21\n')
-          const versions = [
-            `${CLI_MODULE}/cmd/temporal@v${CLI_VERSION}`,
-            `modernc.org/sqlite@v${SQLITE_VERSION}`,
-          ]
-          await runGo(['get', ...versions], module)
-          return module
-        },
         ...surroundings,
       }),
   }
 }
 
 function cliFolder(cacheDir: string): string {
-  return join(cacheDir, `temporal-cli-${CLI_VERSION}-sqlite-${SQLITE_VERSION}`)
+  return join(cacheDir, `temporal-cli-${CLI_VERSION}`)
 }
 
 /** Which executable serves, where it keeps its state and which ports it takes. */
