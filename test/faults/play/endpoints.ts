@@ -31,7 +31,7 @@ export async function createEndpoints(
   senderOf: (address: string) => string | null,
 ): Promise<Endpoints> {
   const ledger: LedgerPost[] = []
-  const endpoints: { webhookId: string; phases: EndpointPlan['phases']; posts: LedgerPost[] }[] = []
+  const endpoints: { webhookId: string; phases: EndpointPlan['phases'] }[] = []
   const closedPort = await freePort()
   let begunAt: number | null = null
 
@@ -50,13 +50,14 @@ export async function createEndpoints(
     const endpoint = endpoints[Number(index)] ?? {
       webhookId: '',
       phases: [{ forMs: 0, behaviour: 'confirms' }],
-      posts: [],
     }
     const behaviour = behaviourOf(endpoint)
     const post: LedgerPost = {
       id: ledger.length + 1,
       sender: senderOf(request.socket.remoteAddress ?? ''),
-      webhookId: endpoint.webhookId,
+      get webhookId() {
+        return endpoint.webhookId
+      },
       urlVersion: Number(version),
       deliveryId: String(request.headers['x-webhook-event-id']),
       signature: String(request.headers['x-webhook-signature']),
@@ -66,7 +67,6 @@ export async function createEndpoints(
       status: null,
     }
     ledger.push(post)
-    endpoint.posts.push(post)
     response.once('close', () => (post.endedAt ??= nowMs()))
     post.body = (await buffer(request)).toString()
     const status = await answerOf(behaviour)
@@ -105,14 +105,12 @@ export async function createEndpoints(
   const { port } = server.address() as AddressInfo
   return {
     port,
-    add: (phases) => endpoints.push({ webhookId: '', phases, posts: [] }) - 1,
+    add: (phases) => endpoints.push({ webhookId: '', phases }) - 1,
     urlOf(index, version) {
       const refuses = endpoints[index]!.phases.every(({ behaviour }) => behaviour === 'refuses')
       return `http://127.0.0.1:${refuses ? closedPort : port}/endpoint/${index}/${version}`
     },
-    belongsTo(index, webhookId) {
-      for (const one of [endpoints[index]!, ...endpoints[index]!.posts]) one.webhookId = webhookId
-    },
+    belongsTo: (index, webhookId) => (endpoints[index]!.webhookId = webhookId),
     ledger,
     begin: () => (begunAt = nowMs()),
     close: () =>

@@ -57,7 +57,8 @@ function concerns({ kind, webhookId, organisationId }: UserAction, webhook: Play
   return (kind === 'change' || kind === 'create') && webhookId === webhook.id
 }
 
-function effectOf({ kind, change }: UserAction): NonNullable<UserAction['change']> {
+/** What it leaves of a webhook that it concerns; nothing where it changes none. */
+export function effectOf({ kind, change }: UserAction): NonNullable<UserAction['change']> {
   if (kind === 'erase') return { isDeleted: true }
   return change ?? {}
 }

@@ -8,6 +8,7 @@ import type {
   UserAction,
   Violation,
 } from '../record.ts'
+import { effectOf } from '../webhook-history.ts'
 
 const RULE = 'incidents agree with attempts'
 
@@ -42,23 +43,18 @@ export function checkIncidents(record: PlayRecord): Violation[] {
       const isReplaced = post.webhookId === webhookId && succeededIds.has(deliveryId) && !isConfirmed(post)
       return isReplaced && endedAt !== null ? [{ endedAt }] : []
     })
-  const erasures = groupBy(
-    record.actions.filter(({ kind }) => kind === 'erase'),
-    ({ organisationId }) => organisationId,
-  )
+  const erasures = record.actions.filter(({ kind }) => kind === 'erase')
   return record.webhooks.flatMap(({ id, name, organisationId }) => {
-    const deletions = (erasures.get(organisationId) ?? []).map((erasure): UserAction => ({
-      ...erasure,
-      kind: 'change',
-      change: { isDeleted: true },
-    }))
     const incidents = (allIncidents.get(id) ?? []).sort((one, other) => one.openedAt - other.openedAt)
     const attempts = allAttempts.get(id) ?? []
     const failures = attempts.filter(({ outcome }) => outcome === 'failed')
     const played: Played = {
       deliveries: allDeliveries.get(id) ?? [],
       attempts: groupBy(attempts, ({ deliveryId }) => deliveryId),
-      actions: [...(allActions.get(id) ?? []), ...deletions],
+      actions: [
+        ...(allActions.get(id) ?? []),
+        ...erasures.filter((erasure) => erasure.organisationId === organisationId),
+      ],
     }
     const problems = [
       ...overlaps(incidents),
@@ -104,24 +100,22 @@ function openedByNothing(
 
 /** An attempt in progress at a switch-off, a narrowing, a deletion or an erasure ends stopped, and opens nothing. */
 function endedWhileOff({ actions }: Played, { recordedAt }: AttemptFacts): boolean {
-  const changes = actions.filter(({ kind }) => kind === 'change')
-  return changes.some((change) => {
+  return actions.some((change) => {
     if (!reduces(change) || change.from > recordedAt + TOLERANCE_MS) return false
-    const widened = changes.find(
+    const widened = actions.find(
       (one) => !reduces(one) && one.status === 200 && one.from >= change.to && isOfSame(one, change),
     )
     return widened === undefined || widened.to >= recordedAt - TOLERANCE_MS
   })
 }
 
-export function reduces({ change }: Pick<UserAction, 'change'>): boolean {
-  if (change === null) return false
-  const { enabled, isDeleted, subscribedEventKeys: keys } = change
+export function reduces(action: UserAction): boolean {
+  const { enabled, isDeleted, subscribedEventKeys: keys } = effectOf(action)
   return enabled === false || isDeleted === true || (keys?.length === 1 && keys[0] !== '*')
 }
 
-function isOfSame({ change }: UserAction, { change: other }: UserAction): boolean {
-  return Object.keys(change ?? {}).join() === Object.keys(other ?? {}).join()
+function isOfSame(one: UserAction, other: UserAction): boolean {
+  return Object.keys(effectOf(one)).join() === Object.keys(effectOf(other)).join()
 }
 
 function outsideOfAll(
@@ -182,10 +176,10 @@ function isClosedBySuccess({ deliveries, attempts }: Played, closedAt: number): 
 
 function isClosedByMember({ actions }: Played, closedAt: number): boolean {
   return actions.some(
-    ({ kind, change, from, to }) =>
-      (CLOSES.includes(kind) || change?.isDeleted === true) &&
-      from <= closedAt + TOLERANCE_MS &&
-      to >= closedAt - TOLERANCE_MS,
+    (action) =>
+      (CLOSES.includes(action.kind) || effectOf(action).isDeleted === true) &&
+      action.from <= closedAt + TOLERANCE_MS &&
+      action.to >= closedAt - TOLERANCE_MS,
   )
 }
 
