@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { createEndpoints } from '../../../src/deliveries/attempt/endpoint-concurrency.ts'
 import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
@@ -38,9 +37,7 @@ describe('first attempts in `overflow`', () => {
     ] as const) {
       const answers = createDeferredAnswers()
       const endpoint = await suite.endpoint(answers.answer)
-      // No time goes by for its endpoints: one that holds its answers back is not slow, however busy the machine is.
-      const endpoints = createEndpoints({ maxLimit: 50, runningMs: () => 0 })
-      const { publish, dispatcher } = suite.process({ mode: 'overflow', attempts: { endpoints } })
+      const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
       proveEndpoint(endpoints, endpoint.webhookId)
       dispatcher.begin()
       await publish(endpoint, 30)
