@@ -1,4 +1,5 @@
-import { cpus, loadavg } from 'node:os'
+import { readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TcpProxy } from '../rig/tcp-proxy.ts'
 import { nowMs } from './clock.ts'
@@ -7,8 +8,10 @@ import type { PlayProcess } from './play-process.ts'
 import type { Fault } from './record.ts'
 import type { PlayWorld } from './world.ts'
 
-/** Processes that want to run, for each core, as an average of a minute. A play alone has fewer. */
+/** Threads that run or want to, for each core, as an average of ten seconds. A play alone has fewer, but on a slow machine. */
 const MAX_LOAD = 4
+const SAMPLE_EVERY_MS = 250
+const SAMPLES = 40
 const LOCKED_WEBHOOKS = 40
 /** Repeated pauses: so long, and so long between them. */
 const SHORT_PAUSE_MS = 1_500
@@ -127,15 +130,19 @@ async function carryOut(
 
 /** Notes as a fault of all when and for how long the machine has more to do than a play gives it. */
 export function watchMachine({ faults }: PlayWorld): () => void {
+  const samples: number[] = []
   let busy: Fault | null = null
   const timer = setInterval(() => {
-    const load = loadavg()[0]! / cpus().length
+    samples.push(runnableThreads())
+    if (samples.length < SAMPLES) return
+    const load = samples.reduce((sum, sample) => sum + sample, 0) / SAMPLES / cpus().length
+    samples.shift()
     if (busy === null && load > MAX_LOAD) {
       busy = {
         kind: 'busy_machine',
         process: null,
         detail: `load ${load.toFixed(1)}`,
-        from: nowMs(),
+        from: nowMs() - SAMPLES * SAMPLE_EVERY_MS,
         to: Infinity,
       }
       faults.push(busy)
@@ -143,8 +150,13 @@ export function watchMachine({ faults }: PlayWorld): () => void {
       busy.to = nowMs()
       busy = null
     }
-  }, 1_000)
+  }, SAMPLE_EVERY_MS)
   return () => clearInterval(timer)
+}
+
+/** Now, and not as an average of a minute, which says that a machine is busy when it has been for one. */
+function runnableThreads(): number {
+  return Number(/ (\d+)\//.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1])
 }
 
 /** Of others than the victim, in no order. */

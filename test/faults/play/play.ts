@@ -83,7 +83,8 @@ function recordOf(world: PlayWorld, run: PlayRun, facts: Facts | null): PlayReco
         hangsAtEnd,
       }),
     ),
-    posts: world.endpoints.ledger,
+    // Of what came while the processes ended no row was read.
+    posts: world.endpoints.ledger.filter(({ arrivedAt }) => arrivedAt <= run.endedAt),
     publications: world.publications,
     actions: world.actions,
     faults: world.faults,

@@ -3,18 +3,26 @@ import { proveEndpoint } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createDeferredAnswers } from '../../helpers/receivers/receiver.ts'
 import { useInlineAttempts } from '../../helpers/deliveries/use-inline-attempts.ts'
+import { processTimers } from '../../../src/timers.ts'
 
 /** So many deliveries that wait for Temporal mean that it is behind. */
 const BEHIND = 16
 
 describe('first attempts in `overflow`', () => {
   const suite = useInlineAttempts()
+  /** A process that is never late: what arrives, arrives at once, and a busy machine is not taken for a quiet minute. */
+  const startProcess = (options: { isServing?: () => boolean } = {}) =>
+    suite.process({
+      mode: 'overflow',
+      attemptTimeoutMs: 60_000,
+      dispatcher: { ...options, timers: { ...processTimers, nowMs: () => 0 } },
+    })
   const completed = (count: number) =>
     eventually(async () => expect(await suite.count(`state = 'completed'`)).to.equal(count))
 
   it('are left to workflows while Temporal keeps up', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, endAttempts, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endAttempts, endpoints } = startProcess()
     proveEndpoint(endpoints, endpoint.webhookId)
     // Never so many wait that Temporal is behind, however long a round takes; more than that arrive in all.
     const eachRound = BEHIND - 1
@@ -37,7 +45,7 @@ describe('first attempts in `overflow`', () => {
     ] as const) {
       const answers = createDeferredAnswers()
       const endpoint = await suite.endpoint(answers.answer)
-      const { publish, dispatcher, endpoints } = suite.process({ mode: 'overflow' })
+      const { publish, dispatcher, endpoints } = startProcess()
       proveEndpoint(endpoints, endpoint.webhookId)
       dispatcher.begin()
       await publish(endpoint, 30)
@@ -58,7 +66,7 @@ describe('first attempts in `overflow`', () => {
 
   it('claim what was committed before Temporal fell behind, and leave to it what it has', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endpoints } = startProcess()
     proveEndpoint(endpoints, endpoint.webhookId)
     await publish(endpoint, 60)
     await completed(60 - BEHIND)
@@ -68,7 +76,7 @@ describe('first attempts in `overflow`', () => {
 
   it('do not count what a worker has begun as waiting', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, endAttempts, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endAttempts, endpoints } = startProcess()
     proveEndpoint(endpoints, endpoint.webhookId)
     const begun = await publish(endpoint, BEHIND - 1)
     await eventually(() => expect(suite.temporal.starts).to.have.length(BEHIND - 1))
@@ -81,7 +89,7 @@ describe('first attempts in `overflow`', () => {
 
   it('deliver events while Temporal is unavailable', async () => {
     const endpoint = await suite.endpoint()
-    const { publish, dispatcher } = suite.process({ mode: 'overflow' })
+    const { publish, dispatcher } = startProcess()
     suite.temporal.isUnavailable = true
     dispatcher.begin()
     // The first start finds out.
@@ -95,10 +103,7 @@ describe('first attempts in `overflow`', () => {
   it('are made inline when Temporal becomes unavailable with starts that wait in memory', async () => {
     const endpoint = await suite.endpoint()
     let isServing = true
-    const { publish, dispatcher } = suite.process({
-      mode: 'overflow',
-      dispatcher: { isServing: () => isServing },
-    })
+    const { publish, dispatcher } = startProcess({ isServing: () => isServing })
     await publish(endpoint, 10)
     // Of an endpoint that has not answered one is in Temporal.
     await eventually(() => expect(suite.temporal.starts).to.have.length(1))
@@ -110,7 +115,7 @@ describe('first attempts in `overflow`', () => {
   it('start a workflow after a failure, as in `direct`', async () => {
     const [endpoint, answers] = [await suite.endpoint(), createDeferredAnswers()]
     endpoint.answerWith(answers.answer)
-    const { publish, endpoints } = suite.process({ mode: 'overflow' })
+    const { publish, endpoints } = startProcess()
     proveEndpoint(endpoints, endpoint.webhookId)
     await publish(endpoint, BEHIND + 3)
     await eventually(() => expect(answers.pending()).to.equal(3))
