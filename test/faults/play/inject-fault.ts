@@ -8,7 +8,7 @@ import type { PlayProcess } from './play-process.ts'
 import type { Fault } from './record.ts'
 import type { PlayWorld } from './world.ts'
 
-/** Threads that run or want to, for each core, as an average of ten seconds. A play alone has fewer, but on a slow machine. */
+/** Threads that run or want to, for each core, as an average of ten seconds. Where processors are fast a play alone has fewer. */
 const MAX_LOAD = 4
 const SAMPLE_EVERY_MS = 250
 const SAMPLES = 40
@@ -154,7 +154,7 @@ export function watchMachine({ faults }: PlayWorld): () => void {
   return () => clearInterval(timer)
 }
 
-/** Now, and not as an average of a minute, which says that a machine is busy when it has been for one. */
+/** At this moment: the average of a minute would show a busy machine when it has been busy for one. */
 function runnableThreads(): number {
   return Number(/ (\d+)\//.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1])
 }

@@ -83,8 +83,7 @@ function recordOf(world: PlayWorld, run: PlayRun, facts: Facts | null): PlayReco
         hangsAtEnd,
       }),
     ),
-    // Of what came while the processes ended no row was read.
-    posts: world.endpoints.ledger.filter(({ arrivedAt }) => arrivedAt <= run.endedAt),
+    posts: world.endpoints.ledger,
     publications: world.publications,
     actions: world.actions,
     faults: world.faults,

@@ -31,6 +31,21 @@ export const ofAnother = (post: LedgerPost, id: number): LedgerPost => ({
 /** The retry one second earlier than it may come, so at once. */
 export const comeEarly = ({ posts }: Forged): void => void (posts[1] = forgePost(2, 200, 200))
 
+/** The rows were read between the attempts; after the second POST, at 1200, a further one comes at `nextAt`. */
+export const postAfterRows = (record: Forged, nextAt: number): void => {
+  const { facts, posts } = record
+  record.endedAt = 1_190
+  posts.splice(1, 1, forgePost(2, 1_200, 500), forgePost(3, nextAt, 500))
+  Object.assign(facts.deliveries[0]!, {
+    state: 'waiting',
+    attempts: 1,
+    completedAt: null,
+    nextAttemptAt: 1_120,
+  })
+  facts.attempts.splice(1)
+  facts.incidents[0]!.closedAt = null
+}
+
 /** Attempt 1 was confirmed, and is recorded as failed all the same. */
 const confirmFirst = ({ posts }: Forged): void => void (posts[0] = forgePost(1, 100, 200))
 
@@ -135,6 +150,7 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   ],
   'no attempt twice': [
     ['a POST after the confirmed one', postAgain],
+    ['two POSTs at once while the processes ended', (record) => postAfterRows(record, 1_205)],
     [
       'a POST that is repeated because recording it failed',
       (record) => {

@@ -1,6 +1,6 @@
 import { action, change, DELIVERY_ID, fault, type Forgery, forgePost } from './forged-record.ts'
 import { notify } from './broken-rows.ts'
-import { comeEarly } from './forgeries.ts'
+import { comeEarly, postAfterRows } from './forgeries.ts'
 
 /** Changes of a record that break no promise. */
 export const SOUND: Forgery[] = [
@@ -30,6 +30,10 @@ export const SOUND: Forgery[] = [
     },
   ],
   ['a message under way when the play ended', (record) => notify(record, { state: 'sending', mails: 0 })],
+  [
+    'attempts that were made one after the other while the processes ended, when the rows had been read',
+    (record) => postAfterRows(record, 3_300),
+  ],
   [
     'a late event of the victim that a killed process held',
     ({ posts, faults }) => {

@@ -9,7 +9,7 @@ import {
   RECORDED_WITHIN_MS,
   type NumberedPost,
 } from '../ledger.ts'
-import type { AttemptFacts, DeliveryFacts, PlayRecord, UserAction, Violation } from '../record.ts'
+import type { AttemptFacts, DeliveryFacts, LedgerPost, PlayRecord, UserAction, Violation } from '../record.ts'
 
 const TWICE = 'no attempt twice'
 const EARLY = 'no attempt early'
@@ -33,7 +33,7 @@ export function checkAttempts(record: PlayRecord): Violation[] {
     const recorded = attempts.get(id) ?? []
     const numbered = numberPosts(posts.get(id) ?? [], recorded, record.faults)
     const of = { id, delivery: deliveries.get(id) ?? null, recorded, numbered }
-    return [...checkTwice(of), ...checkEarly(record, of), ...checkConfirmed(record, of)]
+    return [...checkTwice(record, of), ...checkEarly(record, of), ...checkConfirmed(record, of)]
   })
 }
 
@@ -43,7 +43,7 @@ type Of = { id: string; delivery: DeliveryFacts | null; recorded: AttemptFacts[]
  * An attempt has one record, and one POST; a further one only where it is charged to a fault of the process that sent the
  * one before.
  */
-function checkTwice({ id, delivery, recorded, numbered }: Of): Violation[] {
+function checkTwice(record: PlayRecord, { id, delivery, recorded, numbered }: Of): Violation[] {
   const violations: Violation[] = []
   const violation = (detail: string): void => void violations.push({ rule: TWICE, deliveryId: id, detail })
   const numbers = recorded.map(({ number }) => number).sort((one, other) => one - other)
@@ -54,12 +54,20 @@ function checkTwice({ id, delivery, recorded, numbered }: Of): Violation[] {
     violation(`${delivery.attempts} attempts, recorded: ${numbers.join(', ')}`)
   if (recorded.filter(({ outcome }) => outcome === 'succeeded').length > 1)
     violation('several attempts are recorded as succeeded')
-  for (const { id: postId, number, repeats } of numbered)
-    if (repeats !== null && repeats.chargedTo === null)
+  for (const post of numbered) {
+    const { number, repeats } = post
+    if (repeats !== null && repeats.chargedTo === null && !isAfterRows(record, repeats.post, post))
       violation(
-        `post ${postId} repeats post ${repeats.post.id} (attempt ${number}) of ${repeats.post.sender}, which no fault hit`,
+        `post ${post.id} repeats post ${repeats.post.id} (attempt ${number}) of ${repeats.post.sender}, which no fault hit`,
       )
+  }
   return violations
+}
+
+/** Whether the first of two POSTs, one after the other, ended when the rows had been read: its attempt is on none of them. */
+function isAfterRows({ facts, endedAt }: PlayRecord, first: LedgerPost, second: LedgerPost): boolean {
+  const firstEndedAt = first.endedAt ?? Infinity
+  return facts !== null && firstEndedAt > endedAt && firstEndedAt <= second.arrivedAt
 }
 
 /** No POST begins before the wait of the schedule since the end of the attempt before, unless a member asked for it. */
