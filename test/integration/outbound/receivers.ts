@@ -7,6 +7,9 @@ import type { HttpClient, HttpClientOptions } from '../../../src/outbound/http-c
 
 /** A whole answer, after which the connection stays open. */
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+/** An answer of an endpoint that closes idle connections after so many seconds. */
+export const okWithHint = (seconds: number): string =>
+  `HTTP/1.1 200 OK\r\nkeep-alive: timeout=${seconds}${OK.slice(15)}`
 
 /** A request as it came over the wire; `connection` counts those accepted, from 1. */
 type Received = { head: string; body: Buffer; connection: number }
@@ -104,13 +107,16 @@ export function drip(first: string, again: string): Behaviour {
   }
 }
 
-/** Answers the first request of each connection as it should be, so that the next one comes on the same connection. */
+/**
+ * Answers the first request of each connection as it should be, so that the next one comes on the same connection, on a
+ * busy machine too.
+ */
 export function onSecondRequest(behave: Behaviour): Behaviour {
   const greeted = new WeakSet<Socket>()
   return (socket, request) => {
     if (greeted.has(socket)) return behave(socket, request)
     greeted.add(socket)
-    socket.write(OK)
+    socket.write(okWithHint(60))
   }
 }
 

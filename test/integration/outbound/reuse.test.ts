@@ -6,12 +6,17 @@ import { createCertificate } from '../../helpers/receivers/receiver.ts'
 import { post as postSigned } from '../../../src/deliveries/attempt/send-signed.ts'
 import type { HttpClient, PostResult } from '../../../src/outbound/http-client.ts'
 import { answer, answerAndHang, createTestClient } from './receivers.ts'
-import { NO_REST, OK, onSecondRequest, startReceiver, type Behaviour, type Receiver } from './receivers.ts'
+import {
+  NO_REST,
+  OK,
+  okWithHint,
+  onSecondRequest,
+  startReceiver,
+  type Behaviour,
+  type Receiver,
+} from './receivers.ts'
 
 const BODY = Buffer.from('{}')
-/** An answer of an endpoint that closes idle connections after so many seconds. */
-const okWithHint = (seconds: number): string =>
-  `HTTP/1.1 200 OK\r\nkeep-alive: timeout=${seconds}${OK.slice(15)}`
 const OOPS = 'HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n'
 
 /** Closing is compared with timers that are set when the connection falls idle. */
