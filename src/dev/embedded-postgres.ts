@@ -23,6 +23,8 @@ export type EmbeddedPostgresOptions = {
   flags?: string[]
   /** The release to start; the one in package.json when not given. */
   installed?: InstalledPostgres
+  /** That of this process when not given. */
+  env?: NodeJS.ProcessEnv
 }
 
 /** A PostgreSQL server of our own on 127.0.0.1. */
@@ -48,7 +50,7 @@ const DUPLICATE_DATABASE = '42P04'
  * @throws Error saying what stands in the way: no package for the platform, no user to run as, the server's log
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, logFile, print, flags = [] } = options
+  const { dataDir, logFile, print, flags = [], env } = options
   const user = providePostgresUser(print)
   const installed = options.installed ?? (await findInstalledPostgres())
   const programs = await findPostgresPrograms(installed, user, print)
@@ -75,6 +77,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     args: ['-D', cluster.folder, '-p', String(port), ...settings, ...flags],
     cwd: cluster.folder,
     ...user,
+    ...(env !== undefined && { env }),
     // Fast shutdown: closes connections, rolls back what is open, ends in good order.
     stopSignal: 'SIGINT',
     logFile,

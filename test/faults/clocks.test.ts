@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { eventually } from '../helpers/eventually.ts'
-import { useStage } from '../helpers/processes/stage.ts'
+import { createStage, useStage } from '../helpers/processes/stage.ts'
+import type { Receiver } from '../helpers/receivers/receiver.ts'
+import { createPlayDatabase } from './play/database.ts'
 import { createFakeClock, type FakeClock } from './rig/fake-clock.ts'
 
 /** From the end of an attempt as its receiver saw it; the database may believe a claim a few milliseconds early. */
@@ -13,6 +15,9 @@ const SKEW_S = 10
 const LATE_MS = 9_000
 
 const HOUR_S = 3_600
+
+/** Of an answer: longer than it takes to step a clock. */
+const SLOW_MS = 1_500
 
 describe('clocks that do not agree', () => {
   const stage = useStage()
@@ -37,14 +42,13 @@ describe('clocks that do not agree', () => {
     return clock
   }
   /** How much later than its time each retry of a delivery came. */
-  function lateness(deliveryId: string): number[] {
-    const posts = stage.receiver.postsOf(deliveryId)
+  function lateness(posts: Receiver['posts']): number[] {
     return posts
       .slice(1)
       .map(({ arrivedAt }, index) => arrivedAt - posts[index]!.answeredAt - WAITS_MS[index]!)
   }
   const expectPunctual = (deliveryId: string): void => {
-    lateness(deliveryId).forEach((ms, index) =>
+    lateness(stage.receiver.postsOf(deliveryId)).forEach((ms, index) =>
       expect(ms, `attempt ${index + 2}`).to.be.within(-EARLY_MS, LATE_MS),
     )
   }
@@ -96,4 +100,34 @@ describe('clocks that do not agree', () => {
     await stage.reaches(deliveryId, { state: 'completed', attempts: 5 })
     expectPunctual(deliveryId)
   })
+
+  for (const stepS of [SKEW_S, -SKEW_S])
+    it(`lose and repeat nothing when PostgreSQL's own clock is ${stepS} s off for a while: what waits is moved by as much`, async () => {
+      const clock = fakeClock(0)
+      const database = await createPlayDatabase(clock.env)
+      const { url, dataSource } = database
+      const moved = await createStage({ database: { url, dataSource, drop: () => database.close() } })
+      // Some attempts are in progress at each step, and some deliveries wait.
+      moved.answerWith(async (index) => {
+        await delay(SLOW_MS)
+        return index < 2 ? 503 : 200
+      })
+      const processes = [await moved.start(), await moved.start()]
+      const deliveries: string[] = []
+      for (const offsetS of [0, stepS, 0]) {
+        clock.set(offsetS)
+        for (let count = 0; count < 6; count++) {
+          deliveries.push(await moved.publish(processes[count % 2]!))
+          await delay(SLOW_MS / 3)
+        }
+      }
+      for (const id of deliveries) {
+        await moved.reaches(id, { state: 'completed', attempts: 3 }, 60_000)
+        const posts = moved.receiver.postsOf(id)
+        expect(posts).to.have.length(3)
+        for (const ms of lateness(posts))
+          expect(ms).to.be.within(-SKEW_S * 1_000 - EARLY_MS, SKEW_S * 1_000 + LATE_MS)
+      }
+      await moved.close()
+    })
 })

@@ -57,7 +57,8 @@ const UPDATES = `CASE
   WHEN NEW.state = OLD.state AND OLD.sweep_at IS DISTINCT FROM NEW.sweep_at THEN 'sweep'
   ELSE 'other' END`
 
-export async function createPlayDatabase(): Promise<PlayDatabase> {
+/** `env`: of the server, in addition to what this process has. */
+export async function createPlayDatabase(env: Record<string, string> = {}): Promise<PlayDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-play-database-'))
   // PostgreSQL does not run as root, and its user needs access.
   chmodSync(folder, 0o755)
@@ -70,6 +71,7 @@ export async function createPlayDatabase(): Promise<PlayDatabase> {
       logFile: join(folder, 'log'),
       flags: FLAGS.flatMap((flag) => ['-c', flag]),
       print: () => undefined,
+      env: { ...process.env, ...env },
     })
   let isRunning = true
   const start = async (): Promise<Awaited<ReturnType<typeof run>>> => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -20,6 +20,8 @@ export function createFakeClock(offsetSeconds: number): FakeClock | null {
   const library = LIBRARIES.find((path) => existsSync(path))
   if (library === undefined) return null
   const folder = mkdtempSync(join(tmpdir(), 'posthorn-clock-'))
+  // PostgreSQL runs as a user of its own.
+  chmodSync(folder, 0o755)
   const file = join(folder, 'offset')
   const set = (seconds: number): void => {
     writeFileSync(file, `${seconds < 0 ? '' : '+'}${seconds}`)
