@@ -83,6 +83,8 @@ function createOutput(file: string | undefined): { write(line: string): void } {
 function withoutSecrets(fields: Fields, depth: number): Fields {
   let redacted: Fields | null = null
   for (const [name, value] of Object.entries(fields)) {
+    // The error of a line has a serialiser.
+    if (name === 'err' && depth === 1) continue
     const shown = SECRET_FIELDS.has(name) ? '[redacted]' : nested(value, depth)
     if (shown !== value) redacted = { ...(redacted ?? fields), [name]: shown }
   }
@@ -90,8 +92,8 @@ function withoutSecrets(fields: Fields, depth: number): Fields {
 }
 
 function nested(value: unknown, depth: number): unknown {
-  // Errors have their own serialiser.
-  if (typeof value !== 'object' || value === null || value instanceof Error) return value
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Error) return presentError(value)
   return depth < DEEPEST_FIELDS ? withoutSecrets(value as Fields, depth + 1) : '[too deep]'
 }
 

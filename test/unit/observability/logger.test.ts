@@ -66,18 +66,24 @@ describe('the log', () => {
     })
   }
 
-  it('describes a failed query without its parameters', async () => {
-    const driverError = Object.assign(new Error('duplicate key value'), {
-      code: '23505',
-      detail: `Key (${SECRET})`,
+  for (const [title, name] of [
+    ['', 'err'],
+    [' by the Temporal SDK', 'error'],
+  ] as const)
+    it(`describes a failed query${title} without its parameters`, async () => {
+      const driverError = Object.assign(new Error('duplicate key value'), {
+        code: '23505',
+        detail: `Key (${SECRET})`,
+      })
+      const error = new QueryFailedError('INSERT INTO webhook VALUES ($1)', [SECRET], driverError)
+      const text = await logged((logger) =>
+        logger.error({ event: 'http.failed', [name]: error }, 'http.failed'),
+      )
+      const shown = (JSON.parse(text.split('\n')[0] ?? '') as Record<string, Record<string, string>>)[name]!
+      expect(shown).to.include({ type: 'QueryFailedError', message: 'duplicate key value', code: '23505' })
+      expect(shown['stack']).to.include('logger.test')
+      expect(text).to.not.include(SECRET)
     })
-    const error = new QueryFailedError('INSERT INTO webhook VALUES ($1)', [SECRET], driverError)
-    const text = await logged((logger) => logger.error({ event: 'http.failed', err: error }, 'http.failed'))
-    const { err } = JSON.parse(text.split('\n')[0] ?? '') as { err: Record<string, string> }
-    expect(err).to.include({ type: 'QueryFailedError', message: 'duplicate key value', code: '23505' })
-    expect(err['stack']).to.include('logger.test')
-    expect(text).to.not.include(SECRET)
-  })
 
   it('names the cause of an error', async () => {
     const error = new Error('could not start', { cause: new TypeError('no address') })
