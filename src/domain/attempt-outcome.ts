@@ -121,9 +121,20 @@ type FinalOutcome = {
  */
 export type NextAttempt = { number: number; dueAtMs: number | null }
 
+/** An attempt for which a workflow is started, and in how many ms it is due; without `waitMs` by Temporal's clock. */
+export type AttemptToStart = NextAttempt & { waitMs?: number }
+
 /** Returns the attempt after a failed one. */
-export function nextAttempt({ attempts, dueAtMs }: WaitingOutcome): NextAttempt {
-  return { number: attempts + 1, dueAtMs }
+export function nextAttempt({ attempts, dueAtMs, dueInMs }: WaitingOutcome): Required<AttemptToStart> {
+  return { number: attempts + 1, dueAtMs, waitMs: dueInMs }
+}
+
+/** Returns the next attempt of a delivery whose row is due. */
+export function dueAttempt(row: { attempts: number; nextAttemptAt: Date | null }): AttemptToStart {
+  const number = row.attempts + 1
+  return row.nextAttemptAt === null
+    ? { number, dueAtMs: null }
+    : { number, dueAtMs: row.nextAttemptAt.getTime(), waitMs: 0 }
 }
 
 /** Describes why an attempt failed: `HTTP 503`, `timeout`; null when it did not. */

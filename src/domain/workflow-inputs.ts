@@ -1,4 +1,4 @@
-import type { FailureCode, AttemptQueue, NextAttempt } from './attempt-outcome.ts'
+import type { FailureCode, AttemptQueue, AttemptToStart, NextAttempt } from './attempt-outcome.ts'
 import type { DeliveryState, FinalState } from './delivery-state.ts'
 import type { IncidentEvaluation, NotificationCounts } from './notification-rules.ts'
 import type { OldAttemptKind } from './old-attempts.ts'
@@ -8,11 +8,8 @@ export type DeliverEventInput = {
   organisationId: string
   deliveryId: string
   webhookId: string
-  /**
-   * The first attempt to make (1 for a new delivery), when it is due in Unix ms of the database's clock (null: at once),
-   * and in how many ms that is. Without `waitMs` the workflow uses Temporal's clock.
-   */
-  next: NextAttempt & { waitMs?: number }
+  /** The first attempt to make (1 for a new delivery). */
+  next: AttemptToStart
   /** Task queue of the first attempt to make; by default it follows from the number. */
   queue?: AttemptQueue
   /** The same in inputs of release 0.1; goes with 2.0. */

@@ -5,7 +5,6 @@ import { createActivities, type Activities } from '../../activities/index.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { createPayloadThreads } from '../catalogue/payload-threads.ts'
 import type { Config } from '../config/load.ts'
-import type { DatabaseClock } from '../db/connection/database-clock.ts'
 import { closeDataSource } from '../db/connection/data-source.ts'
 import { countBacklogInTime } from '../db/queries/backlog.ts'
 import { sweepEverything } from '../deliveries/recovery/sweeper.ts'
@@ -93,7 +92,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     logger,
   })
   const notifications = createNotifications(config, base.httpClient, logger)
-  const workflows = createWorkflows(config, roles, () => temporal.client(), base.clock)
+  const workflows = createWorkflows(config, roles, () => temporal.client())
   const deliveries = createDeliveries(config, roles, { ...base, ...workflows, temporal, shutdown })
   const { dispatcher, sweep, following, attempts } = deliveries
   const streams = createStreams({
@@ -191,7 +190,7 @@ async function openBase(config: Config, { catalogue, logger, running, shutdown, 
 }
 
 /** Builds what starts and signals workflows. */
-function createWorkflows(config: Config, roles: Roles, client: () => Client, clock: DatabaseClock) {
+function createWorkflows(config: Config, roles: Roles, client: () => Client) {
   const taskQueue = config.temporalTaskQueue
   const notifyAfterMs = config.notifyAfterSeconds * 1_000
   return {
@@ -201,7 +200,6 @@ function createWorkflows(config: Config, roles: Roles, client: () => Client, clo
       leadMs: RETRY_LEAD_MS,
       // Temporal decides which version runs a workflow, so a process does not begin its own.
       eager: roles.worker && config.temporalBuildId === '',
-      clock,
     }),
     ...createJobWorkflows({ client, taskQueue }),
     incidentWorkflows: createIncidentWorkflows({ client, taskQueue, notifyAfterMs }),

@@ -17,8 +17,7 @@ import { searchAttributes } from './namespace.ts'
 export type DeliveryWorkflows = {
   /**
    * Starts `delivery/<deliveryId>` with the next attempt, also after a run that has ended: the row is the truth. Returns
-   * false when one runs already. Without `waitMs` the wait is computed by the clock; `queue` of the attempt, by default
-   * as its number says.
+   * false when one runs already. `queue` of the attempt, by default as its number says.
    */
   start(
     delivery: DeliveryLabel,
@@ -54,10 +53,8 @@ export function createDeliveryWorkflows(options: {
   taskQueue: string
   leadMs: number
   eager: boolean
-  /** The clock by which the wait of a new run is computed; without it the workflow uses its own. */
-  clock?: { nowMs(): number }
 }): DeliveryWorkflows {
-  const { client, taskQueue, leadMs, eager, clock } = options
+  const { client, taskQueue, leadMs, eager } = options
 
   function startOptions(
     delivery: DeliveryLabel,
@@ -91,9 +88,7 @@ export function createDeliveryWorkflows(options: {
   }
 
   return {
-    async start(delivery, { number, dueAtMs, waitMs }, { queue } = {}) {
-      const restMs = dueAtMs === null ? undefined : (waitMs ?? (clock && dueAtMs - clock.nowMs()))
-      const next = { number, dueAtMs, ...(restMs !== undefined && { waitMs: restMs }) }
+    async start(delivery, next, { queue } = {}) {
       return startWorkflow(delivery, { next, ...(queue && { queue }) }, ALLOW_DUPLICATE)
     },
 

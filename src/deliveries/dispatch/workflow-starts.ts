@@ -1,4 +1,4 @@
-import type { NextAttempt, AttemptQueue } from '../../domain/attempt-outcome.ts'
+import { dueAttempt, type AttemptQueue, type AttemptToStart } from '../../domain/attempt-outcome.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -76,7 +76,7 @@ export type WorkflowStarts = {
   /** Queues the start where its endpoint has a slot soon, and a few of fast endpoints without one. */
   add(delivery: HeldDelivery): void
   /** Starts the workflow with the retry of an inline attempt, in a moment. */
-  addRetry(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): void
+  addRetry(delivery: DeliveryLabel, next: Required<AttemptToStart>, queue: AttemptQueue): void
   /** Tries the starts of an endpoint that may have a free slot now. */
   wake(webhookId: string): void
   /** Drops what has not started in time, and tries the others. */
@@ -168,15 +168,14 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
   }
 
   async function startHeld(delivery: HeldDelivery, queueName: AttemptQueue): Promise<void> {
-    const { deliveryId, webhookId, attempts, nextAttemptAt } = delivery
+    const { deliveryId, webhookId } = delivery
     inTemporal.remove(deliveryId)
     if (isPaused() || isOver(delivery)) {
       drop(delivery)
       return
     }
-    const next = { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null }
     inTemporal.add(delivery, queueName === 'slow')
-    if (await start(delivery, next, queueName)) return
+    if (await start(delivery, dueAttempt(delivery), queueName)) return
     inTemporal.remove(deliveryId)
     dependencies.onRefused(delivery)
     queue.wake(webhookId)
@@ -201,7 +200,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     if (isWanted && !isOver(delivery)) dependencies.givenBack.add(delivery)
   }
 
-  async function start(delivery: DeliveryLabel, next: NextAttempt, queue: AttemptQueue): Promise<boolean> {
+  async function start(delivery: DeliveryLabel, next: AttemptToStart, queue: AttemptQueue): Promise<boolean> {
     const { deliveryId } = delivery
     try {
       await workflows.start(delivery, next, { queue })
@@ -241,7 +240,9 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
     addRetry(delivery, next, queueName) {
       const pace = queueName === 'slow' ? stuckPace : retryPace
       if (isPaused() || retries.size >= MAX_RETRIES || pace.waitMs() > START_HOLD_MS) return
-      startPaced(retries, pace, () => start(delivery, next, queueName))
+      const sinceMs = timers.nowMs()
+      const rest = () => ({ ...next, waitMs: next.waitMs - (timers.nowMs() - sinceMs) })
+      startPaced(retries, pace, () => start(delivery, rest(), queueName))
     },
     wake: (webhookId) => queue.wake(webhookId),
     check() {

@@ -1,4 +1,5 @@
 import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
+import { dueAttempt } from '../../domain/attempt-outcome.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/workflows.ts'
@@ -79,7 +80,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
     delivery: OverdueDelivery,
     progress: WorkflowProgress,
   ): Promise<NextSweep | null> {
-    const { deliveryId, sweepAt, attempts, nextAttemptAt, retryRequested, lateMs } = delivery
+    const { deliveryId, sweepAt, attempts, retryRequested, lateMs } = delivery
     const inMs = Math.min(MAX_ALIVE_INTERVAL_MS, Math.max(SWEEP_DELAY_MS, lateMs / 2))
     switch (progress.state) {
       case 'paused':
@@ -90,7 +91,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
         return { deliveryId, sweepAt, inMs, pausedSince: null }
       case 'gone':
       case 'stuck':
-        await workflows.start(delivery, { number: attempts + 1, dueAtMs: nextAttemptAt?.getTime() ?? null })
+        await workflows.start(delivery, dueAttempt(delivery))
         if (progress.state === 'stuck') return null
         metrics.workflowRecovered('gone')
         logger.warn({ event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 })

@@ -1,4 +1,4 @@
-import type { AttemptQueue } from '../../../src/domain/attempt-outcome.ts'
+import type { AttemptQueue, AttemptToStart } from '../../../src/domain/attempt-outcome.ts'
 import type { DeliveryWorkflows } from '../../../src/temporal/workflows.ts'
 import { TemporalUnavailableError } from '../../../src/temporal/calls.ts'
 import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.ts'
@@ -6,7 +6,7 @@ import type { TerminateIfStuck } from '../../../src/temporal/workflow-progress.t
 type Start = {
   deliveryId: string
   webhookId: string
-  next: { number: number; dueAtMs: number | null }
+  next: AttemptToStart
   queue?: AttemptQueue
 }
 

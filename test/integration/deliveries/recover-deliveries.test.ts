@@ -97,7 +97,7 @@ describe('the recovery of deliveries', () => {
     await process().sweep.runOnce()
     const { deliveryId } = delivery
     expect(fake.starts.map(({ next, ...of }) => [of.deliveryId, next])).to.deep.equal([
-      [deliveryId, { number: 4, dueAtMs }],
+      [deliveryId, { number: 4, dueAtMs, waitMs: 0 }],
     ])
     expect(await sweptIn(5, 16)).to.equal(1)
   })
