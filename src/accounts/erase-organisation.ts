@@ -117,8 +117,9 @@ export async function eraseOrganisation(
   }
 
   const webhookIds = await whenUp(() => findAllWebhookIds(dataSource, organisationId))
-  const incidents = await whenUp(() => findIncidentsOf(dataSource, webhookIds))
-  await limit.map(incidents, ({ id, webhookId }) => termination.ofIncident(webhookId, id))
+  const incidents = await whenUp(() => findIncidentsOf(dataSource, webhookIds, BATCH_ROWS))
+  const running = incidents.filter(({ hasWorkflow }) => hasWorkflow)
+  await limit.map(running, ({ id, webhookId }) => termination.ofIncident(webhookId, id))
   await run(async (manager) => {
     const rows = await deleteIncidents(
       manager,

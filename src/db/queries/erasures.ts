@@ -98,13 +98,16 @@ export function findAllWebhookIds(db: Db, organisationId: string): Promise<strin
   ).ids(db)
 }
 
-/** The incidents of these webhooks. */
-export function findIncidentsOf(db: Db, webhookIds: string[]): Promise<{ id: string; webhookId: string }[]> {
+/** Up to `limit` incidents of these webhooks, those first that may have a workflow. */
+export function findIncidentsOf(
+  db: Db,
+  webhookIds: string[],
+  limit: number,
+): Promise<{ id: string; webhookId: string; hasWorkflow: boolean }[]> {
   return sql(
-    `SELECT id, webhook_id AS "webhookId" FROM incident WHERE webhook_id = ANY(:webhookIds::uuid[])`,
-    {
-      webhookIds,
-    },
+    `SELECT id, webhook_id AS "webhookId", closed_at IS NULL OR sweep_at IS NOT NULL AS "hasWorkflow"
+       FROM incident WHERE webhook_id = ANY(:webhookIds::uuid[]) ORDER BY "hasWorkflow" DESC LIMIT :limit`,
+    { webhookIds, limit },
   ).rows(db)
 }
 

@@ -240,6 +240,26 @@ describe('the erasure of an organisation', () => {
     expect(new Set(terminated).size).to.be.at.least(203)
   })
 
+  it('erases closed incidents in batches beside all else, and ends the workflow of the open one only', async () => {
+    const { organisationId, webhookId } = await createWorld()
+    const { dataSource } = suite.database
+    await dataSource.query(
+      `INSERT INTO incident (id, organisation_id, webhook_id, opened_at, closed_at)
+       SELECT gen_random_uuid(), $1, $2, now() - interval '1 day', now() FROM generate_series(1, 1200)`,
+      [organisationId, webhookId],
+    )
+    const open = await dataSource.query<{ id: string }[]>(
+      'SELECT id FROM incident WHERE webhook_id = $1 AND closed_at IS NULL',
+      [webhookId],
+    )
+    await call('DELETE', organisationId)
+    const { erased } = await step(organisationId)
+    expect(erased).to.include({ incidents: 1_000, deliveries: 3 })
+    await eraseAll(organisationId)
+    expect(terminated).to.include(open[0]!.id).and.to.have.lengthOf.below(20)
+    expect(await leftOf(organisationId)).to.deep.equal({})
+  })
+
   it('waits for an attempt under way', async () => {
     const { organisationId, deliveryId } = await createWorld()
     await call('DELETE', organisationId)
