@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/index.ts'
 import {
+  formatCount,
   nextRound,
   nextTimer,
   unsettled,
@@ -85,8 +86,8 @@ function showIncident(
     `| Failing since | ${timeOf(evaluation.openedAtMs)} |`,
     `| Now | ${describeState(evaluation)} |`,
     `| Last failure | ${describeFailure(evaluation) ?? 'deleted by retention'} |`,
-    `| Waiting for a retry | ${evaluation.waiting} |`,
-    `| Permanently failed | ${evaluation.failed} |`,
+    `| Waiting for a retry | ${formatCount(evaluation.waiting)} |`,
+    `| Permanently failed | ${formatCount(evaluation.failed)} |`,
     `| Notification 1, failing continuously | ${describeNotification(1, evaluation, notifications)} |`,
     `| Notification 2, first permanently failed | ${describeNotification(2, evaluation, notifications)} |`,
     `| Waits for | ${describeNextStep(evaluation, notifications, timer)} |`,

@@ -8,6 +8,15 @@ export type NotificationChannel = 'email' | 'push'
 /** Numbers of notifications of each kind in each state. */
 export type NotificationCounts = { kind: NotificationKind; state: NotificationState; count: number }[]
 
+/** Deliveries that an incident counts of each state. */
+export const MAX_COUNTED = 100_000
+
+/** `12,345`, or `more than 100,000`. */
+export function formatCount(count: number): string {
+  const most = Math.min(count, MAX_COUNTED).toLocaleString('en-GB')
+  return count > MAX_COUNTED ? `more than ${most}` : most
+}
+
 /** Returns the number of notifications that are not final. */
 export function unsettled(counts: NotificationCounts): number {
   const open = counts.filter(({ state }) => state === 'pending' || state === 'sending')

@@ -1,11 +1,12 @@
 // Hand-written: streaks and recipients are read in one statement each, by PostgreSQL's clock; a notification is claimed
 // and settled by compare-and-set over three tables.
-import type {
-  NotificationCounts,
-  NotificationState,
-  NotificationChannel,
-  NotificationKind,
-  Streak,
+import {
+  MAX_COUNTED,
+  type NotificationCounts,
+  type NotificationState,
+  type NotificationChannel,
+  type NotificationKind,
+  type Streak,
 } from '../../domain/notification-rules.ts'
 import { sql, type Db } from '../connection/db.ts'
 import type { Notification, Incident } from '../entities/incident.ts'
@@ -37,6 +38,7 @@ export function findIncident(
 export type EvaluationInputs = {
   /** Enabled and not deleted. */
   live: boolean
+  /** Deliveries in these states, MAX_COUNTED + 1 where there are more. */
   waiting: number
   failed: number
   /** Failures since the last success, of this incident; null when the latest attempt succeeded, or nothing is unresolved. */
@@ -71,8 +73,8 @@ export async function findEvaluationInputs(
         WHERE webhook_id = :webhookId AND outcome = 'failed' ORDER BY started_at DESC LIMIT 1
      )
      SELECT enabled AND deleted_at IS NULL AS live,
-            (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'waiting') AS waiting,
-            (SELECT count(*)::int FROM delivery WHERE webhook_id = :webhookId AND state = 'failed') AS failed,
+            (${countOf('waiting')}) AS waiting,
+            (${countOf('failed')}) AS failed,
             (SELECT floor(extract(epoch FROM at) * 1000)::float8 FROM first_failure) AS "sinceMs",
             (SELECT greatest(0, extract(epoch FROM now() - at) * 1000)::float8 FROM first_failure) AS "forMs",
             (SELECT jsonb_build_object('failureCode', failure_code, 'statusCode', status_code, 'error', error)
@@ -86,6 +88,12 @@ export async function findEvaluationInputs(
     // Purged attempts leave no failure to report.
     lastFailure: lastFailure ?? { failureCode: null, statusCode: null, error: null },
   }
+}
+
+/** Read under the lock of the webhook, so no backlog may make it last. */
+function countOf(state: 'waiting' | 'failed'): string {
+  return `SELECT count(*)::int FROM (
+            SELECT FROM delivery WHERE webhook_id = :webhookId AND state = '${state}' LIMIT ${MAX_COUNTED + 1}) counted`
 }
 
 type InputColumns = Omit<EvaluationInputs, 'streak' | 'lastFailure'> & {

@@ -1,4 +1,4 @@
-import type { NotificationKind } from '../../domain/notification-rules.ts'
+import { formatCount, type NotificationKind } from '../../domain/notification-rules.ts'
 import { escapeHtml, isTimeZone, singleLine } from '../../domain/text-rules.ts'
 import { nameWebhook } from '../../domain/webhook-name.ts'
 
@@ -129,7 +129,7 @@ function formatCounts({ waiting, failed }: Notice): string {
 }
 
 function counted(count: number, singular: string, plural: string): string {
-  return `${count.toLocaleString('en-GB')} ${count === 1 ? singular : plural}`
+  return `${formatCount(count)} ${count === 1 ? singular : plural}`
 }
 
 /** `Saturday 21 November 2026 at 17:05 (Europe/Brussels, UTC+1)`; the offset distinguishes the repeated hour in autumn. */

@@ -132,6 +132,7 @@ describe('composeMail', () => {
       [1, 1, '1 is waiting for a retry, 1 has permanently failed'],
       [2, 2, '2 are waiting for a retry, 2 have permanently failed'],
       [12_345, 6_789, '12,345 are waiting for a retry, 6,789 have permanently failed'],
+      [100_000, 100_001, '100,000 are waiting for a retry, more than 100,000 have permanently failed'],
     ]
     for (const [waiting, failed, line] of COUNTS) {
       it(`read "${line}"`, () => {
