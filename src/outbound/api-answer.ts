@@ -26,8 +26,9 @@ type Problem = { code: string; detail?: string; errors?: { pointer?: string; det
 
 /** Returns the problem document of an answer, or null where it is none of Posthorn. */
 export function problemIn(answer: unknown): Problem | null {
-  const { code, detail, errors } = (answer ?? {}) as Partial<Record<keyof Problem, unknown>>
-  if (typeof code !== 'string') return null
+  const { type, code, detail, errors } = (answer ?? {}) as Partial<Record<keyof Problem | 'type', unknown>>
+  // Gateways refuse in JSON with a code too.
+  if (typeof code !== 'string' || type !== `urn:posthorn:problem:${code}`) return null
   return {
     code,
     ...(typeof detail === 'string' && { detail }),

@@ -48,6 +48,8 @@ const requestRoute = typedRoute({
     const replay = { webhookId: param(request, 'id'), range: parseRange(body) }
     if (body.dryRun === true)
       return { status: 200, body: presentReplayCount(await countReplay(dependencies, actor, replay)) }
+    // Also where an answer is stored for the key: nothing more is sent to a webhook that is gone.
+    await webhookOfPath(dependencies, request)
     const job = presentReplay(await requestReplay(dependencies, actor, replay, idempotency))
     const path = REPLAYS.replace(':orgId', actor.organisationId).replace(':id', job.webhookId)
     return { status: 202, headers: { location: `${path}/${job.id}` }, body: job }

@@ -138,7 +138,12 @@ describe('followEvents', () => {
   })
 
   it('shows the reasons of a refusal without what could control a terminal', async () => {
-    const problem = { code: 'invalid_fields', errors: [{ detail: 'one\u001b[2J' }, { detail: 'two\nlines' }] }
+    const type = 'urn:posthorn:problem:invalid_fields'
+    const problem = {
+      type,
+      code: 'invalid_fields',
+      errors: [{ detail: 'one\u001b[2J' }, { detail: 'two\nlines' }],
+    }
     handlers = [
       (_request, response) =>
         response.writeHead(422, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem)),

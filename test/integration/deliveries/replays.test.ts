@@ -320,5 +320,7 @@ describe('POST replays', () => {
     expect([repeat.status, repeat.json]).to.deep.equal([202, ofAnother.json])
     const refused = await call('POST', '/replays', { since: SINCE })
     expect(refused.json).to.include({ status: 409, code: 'webhook_disabled' })
+    await call('DELETE', '')
+    expect((await ask()).status).to.equal(404)
   })
 })
