@@ -160,7 +160,7 @@ export const PROBLEMS = {
   too_many_streams: {
     status: 429,
     title: 'Too many streams',
-    cause: 'The API key has 1,000 event streams open in this process.',
+    cause: 'The organisation has 1,000 event streams open in this process.',
     cure: 'Close a stream, or wait until one has ended.',
   },
   headers_too_large: {

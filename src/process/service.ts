@@ -46,7 +46,7 @@ import { openDatabase, startDatabaseClock } from './open-database.ts'
 /** A timer of Temporal fires a little late, so a retry goes to a worker ahead of its due time (ADR 0009). */
 const RETRY_LEAD_MS = 1_000
 
-/** Open event streams, half of them of one API key at most, and open connections: beyond them only probes are answered. */
+/** Open event streams, half of them of one organisation at most, and open connections: beyond them only probes are answered. */
 const STREAMS_PER_PROCESS = 2_000
 const API_CONNECTIONS = 5_000
 
@@ -99,7 +99,7 @@ export async function startService(config: Config, roles: Roles, host: ServiceHo
     ...base,
     catalogue: host.catalogue,
     positions: createPositions(config.encryptionKeys),
-    limits: { perKey: STREAMS_PER_PROCESS / 2, perProcess: STREAMS_PER_PROCESS },
+    limits: { perOrganisation: STREAMS_PER_PROCESS / 2, perProcess: STREAMS_PER_PROCESS },
   })
   const api = {
     ...base,

@@ -196,10 +196,10 @@ export function createFeed(dependencies: {
   }
 }
 
-/** Returns the 429 for a key with `limit` open streams. */
+/** Returns the 429 for an organisation with `limit` open streams. */
 export function tooManyStreams(limit: number): ProblemError {
   return new ProblemError('too_many_streams', {
-    detail: `This key may have ${limit} streams open at once. Close one, or wait until one has ended.`,
+    detail: `Your organisation may have ${limit} streams open at once. Close one, or wait until one has ended.`,
     headers: { 'retry-after': '5' },
   })
 }

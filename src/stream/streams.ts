@@ -12,6 +12,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { StreamEnd } from '../observability/metrics/requests.ts'
 import { createFairQueue, type FairWork } from '../round-robin-queue.ts'
 import { createFeed, noStreamNow, tooManyStreams } from './feed.ts'
+import { createTally } from '../tally.ts'
 import { findStart, type Positions } from './positions.ts'
 import { createStream, type EventStream } from './client-stream.ts'
 
@@ -34,7 +35,7 @@ export type Streams = {
   close(): Promise<void>
 }
 
-export type StreamLimits = { perKey: number; perProcess: number }
+export type StreamLimits = { perOrganisation: number; perProcess: number }
 
 /** Heartbeat interval, TTL of rights, and time-out of a client that does not read. */
 export type StreamTimes = { beatMs: number; rightsMs: number; stallMs: number }
@@ -67,8 +68,7 @@ export function createStreams(dependencies: {
   const { dataSource, catalogue, positions, logger, metrics, limits } = dependencies
   const { beatMs, rightsMs, stallMs } = { ...TIMES, ...dependencies.times }
   const open = new Set<Open>()
-  const countsByKey = new Map<string, number>()
-  let count = 0
+  const counts = createTally()
   let isClosing = false
   let rightsReadAt = -Infinity
   let beating: NodeJS.Timeout | undefined
@@ -76,7 +76,7 @@ export function createStreams(dependencies: {
   const feed = createFeed({
     dataSource,
     logger,
-    isWanted: () => count > 0,
+    isWanted: () => counts.total() > 0,
     beforeReading: checkRights,
     onRegressed: () => endAll('regressed'),
   })
@@ -101,19 +101,16 @@ export function createStreams(dependencies: {
   }
 
   /** Counts a stream before anything is awaited; returns the function that uncounts it. */
-  function reserve(apiKeyId: string): () => void {
+  function reserve(organisationId: string): () => void {
     if (isClosing) throw noStreamNow('This process is about to stop.')
-    if (count >= limits.perProcess) throw noStreamNow('This process has reached its limit of open streams.')
-    const ofKey = countsByKey.get(apiKeyId) ?? 0
-    if (ofKey >= limits.perKey) throw tooManyStreams(limits.perKey)
-    countsByKey.set(apiKeyId, ofKey + 1)
-    count++
+    if (counts.total() >= limits.perProcess)
+      throw noStreamNow('This process has reached its limit of open streams.')
+    if (counts.of(organisationId) >= limits.perOrganisation) throw tooManyStreams(limits.perOrganisation)
+    counts.add(organisationId, 1)
     beating ??= setInterval(() => open.forEach(({ stream }) => stream.beat()), beatMs)
     return () => {
-      const left = (countsByKey.get(apiKeyId) ?? 1) - 1
-      if (left === 0) countsByKey.delete(apiKeyId)
-      else countsByKey.set(apiKeyId, left)
-      if (--count > 0) return
+      counts.add(organisationId, -1)
+      if (counts.total() > 0) return
       clearInterval(beating)
       beating = undefined
     }
@@ -189,7 +186,7 @@ export function createStreams(dependencies: {
 
   return {
     async open(request) {
-      const release = reserve(request.caller.apiKeyId)
+      const release = reserve(request.caller.organisationId)
       try {
         const opened = await start(request, release)
         open.add(opened)

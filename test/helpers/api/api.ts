@@ -81,7 +81,7 @@ export async function createTestApi(
   const logger = overrides.logger ?? silentLogger
   const known = createKnownCredentials()
   const rateLimits = overrides.rateLimits ?? NO_LIMITS
-  const limits = { perKey: 1_000, perProcess: 1_000 }
+  const limits = { perOrganisation: 1_000, perProcess: 1_000 }
   const positions = testPositions
   const streams = createStreams({ dataSource, catalogue, positions, logger, metrics, limits, ...streaming })
   const payloadThreads = createPayloadThreads(catalogue.eventKeys, { checkTimeoutMs: 10_000 })

@@ -49,7 +49,7 @@ describe('posthorn listen', () => {
     await api.close()
   })
 
-  async function startApi(limits = { perKey: 10, perProcess: 10 }): Promise<void> {
+  async function startApi(limits = { perOrganisation: 10, perProcess: 10 }): Promise<void> {
     api = await createTestApi(database.dataSource, {}, { limits, times: { rightsMs: 100 } }, port)
   }
   function listen(...args: string[]): Listener {

@@ -15,7 +15,7 @@ import { createMember, publishRow, type TestMember } from '../../helpers/databas
 import { readStream, type StreamOptions, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 
 const TIMES = { beatMs: 100, rightsMs: 100, stallMs: 3_000 }
-const PER_KEY = 3
+const PER_ORGANISATION = 3
 
 describe('an open stream', () => {
   let database: TestDatabase
@@ -32,7 +32,7 @@ describe('an open stream', () => {
   after(() => database.drop())
   beforeEach(async () => {
     registry = new Registry()
-    const limits = { perKey: PER_KEY, perProcess: 4 }
+    const limits = { perOrganisation: PER_ORGANISATION, perProcess: 4 }
     const metrics = createMetrics(registry)
     pageRows = 0
     const query = async (text: string, values?: unknown[]): Promise<unknown> => {
@@ -146,14 +146,16 @@ describe('an open stream', () => {
     await eventually(() => expect(reader.events).to.have.length(1))
   })
 
-  it('is limited in number per key and per process', async () => {
-    for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
+  it('is limited in number per organisation and per process', async () => {
+    for (let opened = 0; opened < PER_ORGANISATION; opened++) expect((await open()).status).to.equal(200)
     const path = `/api/orgs/${member.organisationId}/events/stream`
     const refused = await api.call('GET', path, { apiKey: member.apiKey })
     expect(refused.status).to.equal(429)
     expect(refused.json).to.include({ code: 'too_many_streams' })
     expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1)
-    const others = await createMember(database.dataSource, { organisationId: member.organisationId })
+    const colleague = await createMember(database.dataSource, { organisationId: member.organisationId })
+    expect((await open({}, colleague)).status).to.equal(429)
+    const others = await createMember(database.dataSource)
     expect((await open({}, others)).status).to.equal(200)
     expect((await open({}, others)).status).to.equal(503)
     await readers[0]!.close()
@@ -166,7 +168,7 @@ describe('an open stream', () => {
     }
     await Promise.all([comeAndGo(), comeAndGo()])
     await noneIsOpen()
-    for (let opened = 0; opened < PER_KEY; opened++) expect((await open()).status).to.equal(200)
+    for (let opened = 0; opened < PER_ORGANISATION; opened++) expect((await open()).status).to.equal(200)
   })
 
   it('is disconnected when its client does not read, delays no other, and can be resumed without a gap', async () => {
