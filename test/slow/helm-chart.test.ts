@@ -192,6 +192,8 @@ describe('the Helm chart, as Helm renders it', function () {
       expect(container.ports).to.deep.include({ name: port, containerPort: number })
       expect(envOf(podOf(component, REQUIRED))).to.include({ METRICS_HOST: '0.0.0.0', METRICS_PORT: '9464' })
     }
+    const onlyIpv6 = envOf(podOf('api', { ...REQUIRED, listenAddress: '::' }))
+    expect(onlyIpv6).to.include({ HOST: '::', METRICS_HOST: '::' })
   })
 
   it('migrates before each installation and upgrade', () => {

@@ -191,12 +191,12 @@ volumeMounts:
   value: /run/brand-logo/{{ .root.Values.brandLogo.key }}
 {{- end }}
 - name: METRICS_HOST
-  value: 0.0.0.0
+  value: {{ .root.Values.listenAddress | quote }}
 - name: METRICS_PORT
   value: '9464'
 {{- if eq .component "api" }}
 - name: HOST
-  value: 0.0.0.0
+  value: {{ .root.Values.listenAddress | quote }}
 - name: PORT
   value: '3000'
 {{- end }}
