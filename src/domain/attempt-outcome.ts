@@ -129,12 +129,16 @@ export function nextAttempt({ attempts, dueAtMs, dueInMs }: WaitingOutcome): Req
   return { number: attempts + 1, dueAtMs, waitMs: dueInMs }
 }
 
-/** Returns the next attempt of a delivery whose row is due. */
-export function dueAttempt(row: { attempts: number; nextAttemptAt: Date | null }): AttemptToStart {
+/** Returns the next attempt of a delivery as its row was read. */
+export function attemptOfRow(row: {
+  attempts: number
+  nextAttemptAt: Date | null
+  dueInMs: number
+}): AttemptToStart {
   const number = row.attempts + 1
   return row.nextAttemptAt === null
     ? { number, dueAtMs: null }
-    : { number, dueAtMs: row.nextAttemptAt.getTime(), waitMs: 0 }
+    : { number, dueAtMs: row.nextAttemptAt.getTime(), waitMs: row.dueInMs }
 }
 
 /** Describes why an attempt failed: `HTTP 503`, `timeout`; null when it did not. */

@@ -64,7 +64,8 @@ function findDue<Row>(
      ), found AS (
        SELECT * FROM due ORDER BY place, sweep_at LIMIT :limit::bigint
      )
-     SELECT ${LABEL}, delivery.attempts, delivery.next_attempt_at AS "nextAttemptAt", delivery.sweep_at AS "sweepAt"${columns}
+     SELECT ${LABEL}, delivery.attempts, delivery.next_attempt_at AS "nextAttemptAt", delivery.sweep_at AS "sweepAt",
+            greatest(0, ceil(extract(epoch FROM delivery.next_attempt_at - delivery_now()) * 1000))::float8 AS "dueInMs"${columns}
        FROM found AS delivery
        JOIN event ON event.id = delivery.event_id
        JOIN webhook ON webhook.id = delivery.webhook_id
@@ -82,6 +83,8 @@ function findDue<Row>(
 export type UnstartedDelivery = DeliveryLabel & {
   attempts: number
   nextAttemptAt: Date | null
+  /** 0 for what is overdue. */
+  dueInMs: number
   sweepAt: Date
 }
 

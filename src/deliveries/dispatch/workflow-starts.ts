@@ -1,4 +1,4 @@
-import { dueAttempt, type AttemptQueue, type AttemptToStart } from '../../domain/attempt-outcome.ts'
+import { attemptOfRow, type AttemptQueue, type AttemptToStart } from '../../domain/attempt-outcome.ts'
 import type { DeliveryLabel } from '../../domain/workflow-inputs.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -175,7 +175,7 @@ export function createWorkflowStarts(dependencies: WorkflowStartDependencies): W
       return
     }
     inTemporal.add(delivery, queueName === 'slow')
-    if (await start(delivery, dueAttempt(delivery), queueName)) return
+    if (await start(delivery, attemptOfRow(delivery), queueName)) return
     inTemporal.remove(deliveryId)
     dependencies.onRefused(delivery)
     queue.wake(webhookId)

@@ -126,6 +126,7 @@ function committed(
     url,
     attempts: 0,
     nextAttemptAt: null,
+    dueInMs: 0,
     sweepAt,
     heldUntilMs,
     claim: owner === null ? null : { ...run, owner, claimedAtMs },

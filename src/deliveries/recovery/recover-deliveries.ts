@@ -1,5 +1,5 @@
 import type { OverdueDelivery } from '../../db/queries/due-deliveries.ts'
-import { dueAttempt } from '../../domain/attempt-outcome.ts'
+import { attemptOfRow } from '../../domain/attempt-outcome.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { deliveryWorkflowId, type DeliveryWorkflows } from '../../temporal/workflows.ts'
@@ -91,7 +91,7 @@ export function createDeliveryRecovery(dependencies: RecoveryDependencies): (() 
         return { deliveryId, sweepAt, inMs, pausedSince: null }
       case 'gone':
       case 'stuck':
-        await workflows.start(delivery, dueAttempt(delivery))
+        await workflows.start(delivery, attemptOfRow(delivery))
         if (progress.state === 'stuck') return null
         metrics.workflowRecovered('gone')
         logger.warn({ event: 'sweep.restarted_workflow', deliveryId, attempt: attempts + 1 })

@@ -28,6 +28,7 @@ const deliveries = (count: number) =>
     url: 'https://a.example/',
     attempts: 0,
     nextAttemptAt: null,
+    dueInMs: 0,
     sweepAt: new Date(),
   }))
 

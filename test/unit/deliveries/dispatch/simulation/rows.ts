@@ -55,6 +55,7 @@ export function createTable(time: VirtualTime) {
     ...label(row),
     attempts: row.attempts,
     nextAttemptAt: row.attempts === 0 ? null : new Date(row.dueAtMs),
+    dueInMs: row.attempts === 0 ? 0 : Math.max(0, row.dueAtMs - time.nowMs()),
     sweepAt: new Date(row.sweepAtMs ?? 0),
   })
 
