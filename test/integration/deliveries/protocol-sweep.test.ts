@@ -33,6 +33,7 @@ describe('the deliveries without a workflow that the sweeper finds', () => {
       url,
       attempts: 0,
       nextAttemptAt: null,
+      dueInMs: 0,
       sweepAt,
     })
     expect(found.find(({ deliveryId }) => deliveryId === waiting!.deliveryId)).to.include({ attempts: 1 })
