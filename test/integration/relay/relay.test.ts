@@ -50,8 +50,7 @@ describe('posthorn relay', () => {
     (status: number, headers: Record<string, string> = {}): Answer =>
     (_index, _post, response) => {
       response.writeHead(status, { 'content-type': 'application/problem+json', ...headers })
-      response.end('{"type":"urn:posthorn:problem:stub","code":"stub","detail":"Not now."}')
-      return null
+      return (response.end('{"type":"urn:posthorn:problem:stub","code":"stub","detail":"Not now."}'), null)
     }
   const isOf =
     (organisation: string) =>
@@ -199,6 +198,7 @@ describe('posthorn relay', () => {
 
   for (const [title, answer] of [
     ['429 with Retry-After', refuse(429, { 'retry-after': '3' })],
+    ['a status of a proxy', (): number => 403],
     ["a gateway's refusal", (_i, _post, response) => (response.writeHead(400).end('{"code":"X"}'), null)],
     ['a broken connection', (_index, _post, response) => (response.destroy(), null)],
     ['no answer', () => null],
