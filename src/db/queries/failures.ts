@@ -27,8 +27,8 @@ export type FailuresRow = {
 const MAX_ATTEMPTS_READ = 1_000
 const MAX_CAUSES = 20
 
-/** A failure is recorded, which opens its incident, at most so long after the end of its attempt. */
-const RECORDING_DELAY = `interval '10 seconds'`
+/** A failure is recorded, which opens its incident, at most so long after its attempt: PostgreSQL may be silent. */
+const RECORDING_DELAY = `interval '2 minutes'`
 /** No attempt lasts longer. */
 const MAX_ATTEMPT_DURATION = `interval '90 seconds'`
 

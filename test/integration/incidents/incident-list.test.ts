@@ -225,8 +225,8 @@ describe('GET /webhooks/:id/incidents', () => {
     const status = { code: 'http_status', statusCode: 503, error: 'The endpoint answered 503.' }
     await open({ openedAt: OPENED, closedAt: '2026-03-01T12:00:00.000Z' })
     await open({ openedAt: '2026-03-01T12:00:02.000Z' })
-    // The failure that opens an incident began before it, and is recorded when it ends.
-    await failed(first, 1, '2026-03-01T09:59:59.000Z', tls)
+    // The failure that opens an incident began before it, and may be recorded late.
+    await failed(first, 1, '2026-03-01T09:58:30.000Z', tls)
     await failed(second, 1, '2026-03-01T10:30:00.000Z', tls)
     await failed(first, 2, '2026-03-01T11:30:00.000Z', tls)
     await failed(first, 3, '2026-03-01T11:59:58.500Z', status)
@@ -245,7 +245,7 @@ describe('GET /webhooks/:id/incidents', () => {
           cure: FAILURE_TEXTS.tls_error.cure,
           failedAttempts: 3,
           deliveries: 2,
-          firstAt: '2026-03-01T09:59:59.000Z',
+          firstAt: '2026-03-01T09:58:30.000Z',
           lastAt: '2026-03-01T11:30:00.000Z',
         },
         {
