@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { freePort } from '../../src/free-port.ts'
-import { untilWaitingForLock } from '../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock } from '../helpers/database/database.ts'
 import { postsByDelivery, proveEndpoint, publishBurst } from '../helpers/processes/burst.ts'
 import { eventually } from '../helpers/eventually.ts'
 import { useStage } from '../helpers/processes/stage.ts'
@@ -78,9 +78,7 @@ for (const mode of ['workflow', 'direct'] as const) {
 
     it('between POST and record: makes at most one duplicate, and uses up no attempt', async () => {
       const first = await start()
-      const blocker = stage.dataSource.createQueryRunner()
-      await blocker.connect()
-      await blocker.startTransaction()
+      const blocker = await openTransaction(stage.dataSource)
       stage.answerWith(async (index) => {
         // The outcome cannot be written while the row is locked.
         if (index === 0)

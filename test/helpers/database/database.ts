@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import type { DataSource } from 'typeorm'
+import type { DataSource, QueryRunner } from 'typeorm'
 import { createDataSource } from '../../../src/db/connection/data-source.ts'
 import { testServers } from '../runner/servers.ts'
 import { expect } from 'chai'
@@ -47,6 +47,14 @@ export async function holdClock(dataSource: DataSource, at: Date): Promise<void>
     `CREATE OR REPLACE FUNCTION delivery_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
        AS $$ SELECT timestamptz '${at.toISOString()}' $$`,
   )
+}
+
+/** Begins a transaction that may be idle for as long as the test takes: of Posthorn's own one is ended after ten seconds. */
+export async function openTransaction(dataSource: DataSource): Promise<QueryRunner> {
+  const runner = dataSource.createQueryRunner()
+  await runner.startTransaction()
+  await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+  return runner
 }
 
 /** Waits until so many connections to this database wait for a lock: of a row, a table or a webhook. */

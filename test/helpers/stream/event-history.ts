@@ -1,6 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm'
 import { newId } from '../../../src/ids.ts'
 import type { Dice } from '../../faults/play/dice.ts'
+import { openTransaction } from '../database/database.ts'
 
 /** An event of the organisation; `sequence` is its place in the order. */
 export type HistoricEvent = {
@@ -83,8 +84,7 @@ export function createEventHistory(
 
   async function begin(): Promise<void> {
     if (open.length === MAX_OPEN) return
-    const runner = dataSource.createQueryRunner()
-    await runner.startTransaction()
+    const runner = await openTransaction(dataSource)
     open.push({ runner, event: await publish(runner, dice.pick(KEYS)) })
   }
 

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm'
 import { describeReEncryption, reEncrypt } from '../../../src/cli/re-encrypt.ts'
 import { deleteWebhook, findSealedSecret } from '../../../src/db/queries/webhooks.ts'
 import { createSecretBox, type SecretBox } from '../../../src/secret-box.ts'
-import { untilWaitingForLock } from '../../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { createMember, createWebhookRow } from '../../helpers/database/factories.ts'
 import { OLD, onlyNew, rotated, useSealedSecrets } from '../../helpers/database/use-sealed-secrets.ts'
 
@@ -71,8 +71,7 @@ describe('re-encrypting the signing secrets', () => {
     const [first, second] = [await webhook(), await webhook()]
     const { dataSource } = database
     // Its lock makes the order certain: the run has read both, and waits for the deletion to commit.
-    const deleting = dataSource.createQueryRunner()
-    await deleting.startTransaction()
+    const deleting = await openTransaction(dataSource)
     await deleteWebhook(deleting.manager, secrets.organisationId, second.id)
     const running = run(rotated)
     await untilWaitingForLock(dataSource)

@@ -7,7 +7,7 @@ import { recordFirstSuccesses } from '../../../src/deliveries/protocol/record-at
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
-import { textsOfTables, untilWaitingForLock } from '../../helpers/database/database.ts'
+import { openTransaction, textsOfTables, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { attemptDependencies, attemptRequest, NO_SIGNALS } from '../../helpers/deliveries/attempts.ts'
 import { setRow, type RowState } from '../../helpers/deliveries/set-row.ts'
 import { attemptRecord } from '../../helpers/deliveries/use-rows.ts'
@@ -263,8 +263,7 @@ describe("the erasure of an event's payload", () => {
     /** Runs `work` against an erasure that has not committed yet. Returns what it returned. */
     async function meanwhile<T>(event: Published, work: () => Promise<T>): Promise<T> {
       const { dataSource } = suite.database
-      const blocker = dataSource.createQueryRunner()
-      await blocker.startTransaction()
+      const blocker = await openTransaction(dataSource)
       // The audit entry is written last, and has to wait.
       await blocker.query('LOCK TABLE audit_entry IN EXCLUSIVE MODE')
       const erasing = erase(event)

@@ -17,6 +17,7 @@ import {
 } from '../../helpers/deliveries/attempts.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createReceiver, type Receiver } from '../../helpers/receivers/receiver.ts'
+import { openTransaction } from '../../helpers/database/database.ts'
 
 type Job = { id: string; state: string; total: number; done: number; succeeded: number; failed: number }
 
@@ -274,8 +275,7 @@ describe('POST replays', () => {
     const { dataSource } = suite.database
     await newWebhook()
     const slow = { member, webhookId }
-    const locker = dataSource.createQueryRunner()
-    await locker.startTransaction()
+    const locker = await openTransaction(dataSource)
     // A new job waits for it, since it refers to its organisation.
     await locker.query('SELECT FROM organisation WHERE id = $1 FOR UPDATE', [member.organisationId])
     let answered = 0

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import pg from 'pg'
-import { createTestDatabase, useDatabase } from '../../helpers/database/database.ts'
+import { createTestDatabase, openTransaction, useDatabase } from '../../helpers/database/database.ts'
 import { createRefusingPooler, examine, settingsOf } from '../../helpers/doctor/doctored.ts'
 import { freePort } from '../../../src/free-port.ts'
 
@@ -96,8 +96,7 @@ describe('posthorn doctor examines the database', () => {
   })
 
   it('names the checks that a locked table stops, and no others', async () => {
-    const locker = database.dataSource.createQueryRunner()
-    await locker.startTransaction()
+    const locker = await openTransaction(database.dataSource)
     await locker.query('LOCK TABLE delivery IN ACCESS EXCLUSIVE MODE')
     const { problems, find } = await examine(settingsOf(database.url)).finally(async () => {
       await locker.rollbackTransaction()

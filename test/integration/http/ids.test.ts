@@ -11,6 +11,7 @@ import { routes } from '../../../src/http/routes/index.ts'
 import { newId } from '../../../src/ids.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
+import { openTransaction } from '../../helpers/database/database.ts'
 
 const WEBHOOKS = '/api/orgs/:orgId/webhooks'
 
@@ -109,8 +110,7 @@ describe('ids in requests', () => {
 
   it('in upper case wait for the same lock of the webhook', async () => {
     const { dataSource } = suite.database
-    const holder = dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(dataSource)
     try {
       await holder.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [ids['id']])
       const { status, json } = await call('PATCH', `${WEBHOOKS}/:id`, { enabled: false })

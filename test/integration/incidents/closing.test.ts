@@ -10,7 +10,7 @@ import {
   createConcurrentWebhook,
   type ConcurrentWebhook,
 } from '../../helpers/incidents/concurrent-webhook.ts'
-import { useDatabase } from '../../helpers/database/database.ts'
+import { openTransaction, useDatabase } from '../../helpers/database/database.ts'
 
 describe('what closes an incident', () => {
   const database = useDatabase()
@@ -70,11 +70,9 @@ describe('what closes an incident', () => {
       return { id: newId(), organisationId: member.organisationId, webhookId }
     }
     const second = ids()
-    const waiting = database.dataSource.createQueryRunner()
+    // Its transaction begins first, as one that waits for the lock of the webhook.
+    const waiting = await openTransaction(database.dataSource)
     try {
-      // Its transaction begins first, as one that waits for the lock of the webhook.
-      await waiting.startTransaction()
-      await waiting.query('SELECT now()')
       await openIncident(database.dataSource.manager, ids())
       await closeResolvedIncident(database.dataSource.manager, {
         organisationId: webhook.member.organisationId,

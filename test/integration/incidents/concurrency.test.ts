@@ -15,7 +15,7 @@ import {
 } from '../../helpers/incidents/concurrent-webhook.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
-import { untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
 
 const POOL_SIZE = 20
 
@@ -171,9 +171,7 @@ describe('incidents under concurrency', () => {
   describe('while the lock of a webhook is held', () => {
     /** Returns whether a query about something else is answered while the work waits for the lock. */
     async function isAnsweredWhile(work: () => Promise<unknown>, heldMs: number): Promise<boolean> {
-      const holder = database.dataSource.createQueryRunner()
-      await holder.startTransaction()
-      await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+      const holder = await openTransaction(database.dataSource)
       await lockWebhook(holder.manager, webhook.webhookId)
       const working = work()
       await untilWaitingForLock(database.dataSource)

@@ -6,7 +6,7 @@ import { newId } from '../../../src/ids.ts'
 import { SETTINGS } from '../../../src/config/settings.ts'
 import { createMember, createWebhookRow, publishRow } from '../../helpers/database/factories.ts'
 import { setRow } from '../../helpers/deliveries/set-row.ts'
-import { useDatabase } from '../../helpers/database/database.ts'
+import { openTransaction, useDatabase } from '../../helpers/database/database.ts'
 
 /** The longest attempt that can be configured, and the margin of its claim. */
 const LONGEST_LEASE_MS = SETTINGS.attemptTimeoutMs.parse('60000') + 5_000
@@ -110,8 +110,7 @@ describe('the backlog count', () => {
   })
 
   it('is cancelled when it takes too long', async () => {
-    const locked = database.dataSource.createQueryRunner()
-    await locked.startTransaction()
+    const locked = await openTransaction(database.dataSource)
     await locked.query('LOCK TABLE incident IN ACCESS EXCLUSIVE MODE')
     const error: unknown = await countBacklogInTime(database.dataSource, 50).catch(
       (reason: unknown) => reason,

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createCallerLookup } from '../../../src/accounts/caller-lookup.ts'
 import { saveOrganisation } from '../../../src/accounts/organisations.ts'
-import { untilWaitingForLock } from '../../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { asOperator } from '../../helpers/api/operator.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember } from '../../helpers/database/factories.ts'
@@ -90,8 +90,7 @@ describe('the operator API', () => {
     })
 
     it('that are created by several requests at the same time are created by one of them', async () => {
-      const runner = suite.database.dataSource.createQueryRunner()
-      await runner.startTransaction()
+      const runner = await openTransaction(suite.database.dataSource)
       const id = idOf(organisation)
       const actor = { organisationId: id, memberId: null, apiKeyId: null, address: null, requestId: null }
       await saveOrganisation(runner.manager, actor, { id, ...ZON })

@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from '../../helpers/api/operator.ts'
 import { createMember, type TestMember } from '../../helpers/database/factories.ts'
-import { untilWaitingForLock } from '../../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { parseExposition } from '../../helpers/metrics/exposition.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
 
@@ -89,8 +89,7 @@ describe('portal links', () => {
 
   it('are refused while their member is being deleted', async () => {
     const token = tokenOf(await create())
-    const runner = suite.database.dataSource.createQueryRunner()
-    await runner.startTransaction()
+    const runner = await openTransaction(suite.database.dataSource)
     await runner.query('DELETE FROM member WHERE id = $1', [member.memberId])
     const [opening, creating] = [open(token), create()]
     await untilWaitingForLock(suite.database.dataSource, 2)

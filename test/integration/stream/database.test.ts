@@ -10,6 +10,7 @@ import { codeBlocksOf, readDocument } from '../../helpers/documents/documents.ts
 import { silentLogger } from '../../helpers/silent-logger.ts'
 import { readStream, type StreamReader } from '../../helpers/stream/stream-reader.ts'
 import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
+import { openTransaction } from '../../helpers/database/database.ts'
 
 const refusal = (): Promise<unknown> => Promise.reject(new Error('Connection terminated unexpectedly'))
 
@@ -271,8 +272,7 @@ describe('a stream and its database', () => {
   })
 
   it('is asked every 10 ms at most while a transaction delays events, also when a client waits', async () => {
-    const holder = suite.database.dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(suite.database.dataSource)
     await holder.query('DELETE FROM event WHERE false')
     let reads = 0
     let isWanted = true
@@ -309,8 +309,7 @@ describe('a stream and its database', () => {
     const { dataSource } = suite.database
     const watermark = createWatermark({ dataSource, logger, nowMs: () => now })
     const before = await watermark.advance()
-    const holder = dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(dataSource)
     await holder.query('DELETE FROM event WHERE false')
     const [held] = (await holder.query(
       `SELECT virtualtransaction AS id, pid FROM pg_locks WHERE pid = pg_backend_pid() LIMIT 1`,
@@ -318,8 +317,7 @@ describe('a stream and its database', () => {
     await publish()
     for (now of [0, 9_000, 10_000, 60_000]) expect(await watermark.advance()).to.equal(before)
     expect(warnings).to.deep.equal([{ event: 'stream.delayed', transactions: [held!.id] }])
-    const maintenance = dataSource.createQueryRunner()
-    await maintenance.startTransaction()
+    const maintenance = await openTransaction(dataSource)
     await maintenance.query('LOCK TABLE event IN SHARE UPDATE EXCLUSIVE MODE')
     const documented = codeBlocksOf(readDocument('docs/troubleshooting.md'))
     const { text } = documented.find(({ heading }) => heading === 'Event streams are delayed')!

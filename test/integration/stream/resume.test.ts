@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { purge } from '../../../src/retention/purge.ts'
 import { newId } from '../../../src/ids.ts'
 import { createTestApi, type TestApi, useApi } from '../../helpers/api/api.ts'
-import { recording } from '../../helpers/database/database.ts'
+import { openTransaction, recording } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import { createMember, publishRow, type TestMember } from '../../helpers/database/factories.ts'
 import { silentLogger } from '../../helpers/silent-logger.ts'
@@ -129,8 +129,7 @@ describe('a stream that is resumed', () => {
 
   it('has its position while a transaction delays all events', async () => {
     await open()
-    const holder = suite.database.dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(suite.database.dataSource)
     await holder.query('DELETE FROM event WHERE false')
     await publish(1)
     await positionOf(await open())
@@ -148,8 +147,7 @@ describe('a stream that is resumed', () => {
 
   it('misses no event whose transaction ends after those of later events', async () => {
     const reader = await open()
-    const late = suite.database.dataSource.createQueryRunner()
-    await late.startTransaction()
+    const late = await openTransaction(suite.database.dataSource)
     // Its number is taken now; it can be read only after the commit.
     const lateId = newId()
     await late.query(
@@ -173,21 +171,20 @@ describe('a stream that is resumed', () => {
 
   it('is not delayed by an event whose transaction is rolled back, nor by a transaction that writes something else', async () => {
     const reader = await open()
-    const [aborted, elsewhere] = [1, 2].map(() => suite.database.dataSource.createQueryRunner())
-    await elsewhere!.startTransaction()
-    await elsewhere!.query(`UPDATE organisation SET name = 'x' WHERE id = $1`, [member.organisationId])
-    await aborted!.startTransaction()
-    await aborted!.query(
+    const { dataSource } = suite.database
+    const [aborted, elsewhere] = [await openTransaction(dataSource), await openTransaction(dataSource)]
+    await elsewhere.query(`UPDATE organisation SET name = 'x' WHERE id = $1`, [member.organisationId])
+    await aborted.query(
       `INSERT INTO event (id, organisation_id, key, body, emitted_at, trace_id)
        VALUES (uuidv7(), $1, 'customer:created', '{}', now(), 't')`,
       [member.organisationId],
     )
     await publish(1)
-    await aborted!.rollbackTransaction()
+    await aborted.rollbackTransaction()
     await eventually(async () => expect(idsOf(reader)).to.deep.equal(await stored()))
     expect(reader.events).to.have.length(1)
-    await elsewhere!.rollbackTransaction()
-    await Promise.all([aborted!.release(), elsewhere!.release()])
+    await elsewhere.rollbackTransaction()
+    await Promise.all([aborted.release(), elsewhere.release()])
   })
 
   for (const [what, unknown] of [

@@ -4,6 +4,7 @@ import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { useApi } from '../../helpers/api/api.ts'
 import { createMember, createWebhookRow, type TestMember } from '../../helpers/database/factories.ts'
+import { openTransaction } from '../../helpers/database/database.ts'
 
 const COMMANDS: readonly [method: string, below: string, body?: object][] = [
   ['PATCH', '', { enabled: false }],
@@ -31,9 +32,7 @@ describe('while the lock of an id is held by another transaction', () => {
         url: 'https://a.example.com/hook',
       })
     ).id
-    holder = dataSource.createQueryRunner()
-    await holder.startTransaction()
-    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+    holder = await openTransaction(dataSource)
     for (const id of [foreignId, unknownId]) await lockWebhook(holder.manager, id)
   })
   after(async () => {

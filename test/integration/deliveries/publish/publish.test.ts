@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createPublisher } from '../../../../src/deliveries/publish/publish.ts'
 import type { CommittedDelivery, Commits } from '../../../../src/deliveries/protocol/commit-events.ts'
-import { useDatabase } from '../../../helpers/database/database.ts'
+import { openTransaction, useDatabase } from '../../../helpers/database/database.ts'
 import { useHeldTimeouts } from '../../../helpers/use-mock-time.ts'
 import {
   createMember,
@@ -191,8 +191,7 @@ describe('an event whose sender has given up', () => {
       },
     }
     const publish = createPublisher({ dataSource, commits, dispatcher, backlog: noBacklogLimit })
-    const holder = dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(dataSource)
     await holder.query('LOCK TABLE delivery IN SHARE MODE')
     const key = { organisationId, memberId, operation: 'o', key: 'k', digest: Buffer.alloc(32) }
     const answers = [key, null].map((given) => publish(testEvent(organisationId), given))

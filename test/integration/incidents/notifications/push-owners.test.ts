@@ -9,6 +9,7 @@ import { asOperator, createPortalLink, SAME_ORIGIN, tokenOf } from '../../../hel
 import { createMember, replaceKeyValue, type TestMember } from '../../../helpers/database/factories.ts'
 import { eventually } from '../../../helpers/eventually.ts'
 import { createPushBrowser } from '../../../helpers/notifications/push-browser.ts'
+import { openTransaction } from '../../../helpers/database/database.ts'
 
 type Subscription = { id: string }
 
@@ -71,8 +72,7 @@ describe('push subscriptions end with', () => {
   it('the session: a sign-in in its place waits for what is being made in it, and holds up none of that', async () => {
     const cookie = await signIn()
     const { id } = await subscribeIn(cookie)
-    const runner = suite.database.dataSource.createQueryRunner()
-    await runner.startTransaction()
+    const runner = await openTransaction(suite.database.dataSource)
     await runner.query(
       'SELECT 1 FROM session JOIN push_subscription ON session_hash = hash FOR KEY SHARE OF session',
     )
