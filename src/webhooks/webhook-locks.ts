@@ -8,9 +8,11 @@ import type { Actor } from '../domain/actor.ts'
 
 type Work<T> = (manager: EntityManager) => Promise<T>
 
-type Transaction<T> = {
+/** `organisationId`: given for a command that may change any number of rows. */
+type OfWebhook = { webhookId: string; organisationId?: string }
+
+type Transaction<T> = OfWebhook & {
   dataSource: DataSource
-  webhookId: string
   work: Work<T>
   /** Called when the lock is granted. */
   mayBegin: () => boolean
@@ -22,7 +24,7 @@ export type WebhookLocks = {
    * Runs `work` in a transaction under the lock of the webhook, after those of the same webhook that came before.
    * Rejects with WebhookLockedError, and never runs `work`, if it has not begun within `timeoutMs`.
    */
-  transact<T>(dataSource: DataSource, webhookId: string, work: Work<T>, timeoutMs: number): Promise<T>
+  transact<T>(dataSource: DataSource, of: OfWebhook, work: Work<T>, timeoutMs: number): Promise<T>
 }
 
 /** With the time limit of its statements, a request is answered within ten seconds. */
@@ -39,15 +41,17 @@ const MAX_PAUSE_MS = 1_000
 
 /**
  * Of a webhook one transaction at a time runs, in order; of all webhooks so many that a quarter of the pool is left to
- * publishing. A lock that another process holds is tried again after growing pauses, during which nothing is held: any
- * number of locked webhooks delays no other. A fifth of the pool may queue for a moment instead, since PostgreSQL grants
- * the lock in order, and not to those that only try, while several processes record outcomes of one webhook.
+ * publishing. Those of one organisation that change any number of rows, and may take a minute, get a fifth of the pool.
+ * A lock that another process holds is tried again after growing pauses, during which nothing is held: any number of
+ * locked webhooks delays no other. A fifth of the pool may queue for a moment instead, since PostgreSQL grants the lock
+ * in order, and not to those that only try, while several processes record outcomes of one webhook.
  */
 export function createWebhookLocks(poolSize = 20): WebhookLocks {
   const share = (part: number): number => Math.max(1, Math.floor(poolSize * part))
   const transactions = pLimit(share(3 / 4))
   const maxQueueing = share(1 / 5)
-  const webhooks = new Map<string, LimitFunction>()
+  const webhooks = createPlaces(1)
+  const organisations = createPlaces(share(1 / 5))
   let queueing = 0
 
   async function queue(manager: EntityManager, webhookId: string): Promise<boolean> {
@@ -72,46 +76,61 @@ export function createWebhookLocks(poolSize = 20): WebhookLocks {
     })
   }
 
-  /** Runs `work` after that of the same webhook that came before. */
-  async function inOrder(webhookId: string, work: () => Promise<void>): Promise<void> {
-    const limit = webhooks.get(webhookId) ?? pLimit(1)
-    webhooks.set(webhookId, limit)
-    await limit(async () => {
-      try {
-        await work()
-      } finally {
-        if (limit.pendingCount === 0) webhooks.delete(webhookId)
-      }
-    })
+  async function tryInPlace<T>(transaction: Transaction<T>, mayQueue: boolean): Promise<{ value: T } | null> {
+    const inPlace = () => transactions(tryOnce<T>, transaction, mayQueue)
+    const { organisationId } = transaction
+    return organisationId === undefined ? inPlace() : organisations(organisationId, inPlace)
   }
 
   return {
-    transact: (dataSource, webhookId, work, timeoutMs) =>
+    transact: (dataSource, of, work, timeoutMs) =>
       new Promise((resolve, reject) => {
         let hasTimedOut = false
-        const timer = setTimeout(() => {
-          hasTimedOut = true
-          reject(new WebhookLockedError(`the webhook was locked for ${timeoutMs} ms`))
-        }, timeoutMs)
+        let timer: NodeJS.Timeout
+        const timedOut = new Promise<void>((end) => {
+          timer = setTimeout(() => {
+            hasTimedOut = true
+            reject(new WebhookLockedError(`the webhook was locked for ${timeoutMs} ms`))
+            end()
+          }, timeoutMs)
+        })
         const mayBegin = (): boolean => {
           clearTimeout(timer)
           return !hasTimedOut
         }
-        inOrder(webhookId, async () => {
+        const tryUntilLocked = async (): Promise<void> => {
           for (let tries = 0; !hasTimedOut; tries++) {
             const mayQueue = tries % TRIES_PER_QUEUEING === 0
-            const ended = await transactions(tryOnce, { dataSource, webhookId, work, mayBegin }, mayQueue)
+            const ended = await tryInPlace({ ...of, dataSource, work, mayBegin }, mayQueue)
             if (ended !== null) {
               resolve(ended.value)
               return
             }
             await delay(pauseMs(tries))
           }
-        }).catch((error: unknown) => {
+        }
+        // One that timed out before it got a place does not hold up its webhook until there is one.
+        webhooks(of.webhookId, () => Promise.race([tryUntilLocked(), timedOut])).catch((error: unknown) => {
           clearTimeout(timer)
           reject(error)
         })
       }),
+  }
+}
+
+/** Returns what runs work of one key in order, `count` at a time. */
+function createPlaces(count: number): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const limits = new Map<string, LimitFunction>()
+  return (key, work) => {
+    const limit = limits.get(key) ?? pLimit(count)
+    limits.set(key, limit)
+    return limit(async () => {
+      try {
+        return await work()
+      } finally {
+        if (limit.activeCount === 1 && limit.pendingCount === 0) limits.delete(key)
+      }
+    })
   }
 }
 
@@ -130,7 +149,7 @@ export function transactOnWebhook<T>(
   work: Work<T>,
   timeoutMs = COMMAND_TIMEOUT_MS,
 ): Promise<T> {
-  return locks.transact(dataSource, webhookId, work, timeoutMs)
+  return locks.transact(dataSource, { webhookId }, work, timeoutMs)
 }
 
 /** Which webhooks were changed through this process lately. */
@@ -158,13 +177,13 @@ export function createWebhookChanges(): WebhookChanges {
  * webhook learns that it exists, and takes a place in the queue of those that may. Throws 404 where there is none.
  */
 export async function transactOnOwn<T>(
-  dependencies: CommandDependencies,
+  { dataSource, locks }: CommandDependencies,
   { organisationId }: Pick<Actor, 'organisationId'>,
   id: string,
   work: (manager: EntityManager, webhook: WebhookRow) => Promise<T>,
 ): Promise<T> {
-  await requireWebhook(dependencies.dataSource, organisationId, id)
-  return transactOnWebhook(dependencies, id, async (manager) =>
-    work(manager, await requireWebhook(manager, organisationId, id)),
-  )
+  await requireWebhook(dataSource, organisationId, id)
+  const workOnOwn = async (manager: EntityManager) =>
+    work(manager, await requireWebhook(manager, organisationId, id))
+  return locks.transact(dataSource, { webhookId: id, organisationId }, workOnOwn, COMMAND_TIMEOUT_MS)
 }

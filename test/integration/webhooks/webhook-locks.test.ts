@@ -3,7 +3,7 @@ import { WebhookLockedError } from '../../../src/db/connection/connection-errors
 import { lockWebhook } from '../../../src/db/queries/webhooks.ts'
 import { newId } from '../../../src/ids.ts'
 import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
-import { untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
+import { openTransaction, untilWaitingForLock, useDatabase } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 
 const SOON_MS = 5_000
@@ -17,7 +17,7 @@ describe('transactions under the lock of a webhook', () => {
     const run = (name: string) =>
       locks.transact(
         database.dataSource,
-        webhookId,
+        { webhookId },
         async (manager) => {
           log.push(`${name} begins`)
           await manager.query('SELECT 1')
@@ -34,12 +34,11 @@ describe('transactions under the lock of a webhook', () => {
 
   it('are refused in time while the lock is held elsewhere, and never begin then', async () => {
     const [locks, webhookId] = [createWebhookLocks(), newId()]
-    const holder = database.dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(database.dataSource)
     await lockWebhook(holder.manager, webhookId)
     const begun: string[] = []
     const run = (name: string, timeoutMs: number) =>
-      locks.transact(database.dataSource, webhookId, () => Promise.resolve(begun.push(name)), timeoutMs)
+      locks.transact(database.dataSource, { webhookId }, () => Promise.resolve(begun.push(name)), timeoutMs)
     const refused = await Promise.allSettled([run('first', 300), run('second', 300)])
     for (const one of refused) expect(one).to.have.property('reason').that.is.instanceOf(WebhookLockedError)
     const third = run('third', SOON_MS)
@@ -63,7 +62,7 @@ describe('transactions under the lock of a webhook', () => {
     const others = Array.from({ length: 4 }, keepQueueing)
     await eventually(() => expect(held).to.be.above(8))
     await locks
-      .transact(database.dataSource, webhookId, (manager) => manager.query('SELECT 1'), 60_000)
+      .transact(database.dataSource, { webhookId }, (manager) => manager.query('SELECT 1'), 60_000)
       .finally(() => (isOver = true))
     await Promise.all(others)
   })
@@ -73,18 +72,65 @@ describe('transactions under the lock of a webhook', () => {
     const limit = () =>
       locks.transact(
         database.dataSource,
-        webhookId,
+        { webhookId },
         (manager) => manager.query<{ lock_timeout: string }[]>('SHOW lock_timeout'),
         SOON_MS,
       )
     const atOnce = await limit()
-    const holder = database.dataSource.createQueryRunner()
-    await holder.startTransaction()
+    const holder = await openTransaction(database.dataSource)
     await lockWebhook(holder.manager, webhookId)
     const queued = limit()
     await untilWaitingForLock(database.dataSource)
     await holder.commitTransaction()
     await holder.release()
     expect(await queued).to.deep.equal(atOnce)
+  })
+
+  describe('of one organisation that take long', () => {
+    const LONG = 'SELECT pg_sleep(1)'
+    let ended: string[]
+    let run: (
+      name: string,
+      of: { webhookId: string; organisationId?: string },
+      query: string,
+    ) => Promise<void>
+    let long: Promise<void>[]
+
+    beforeEach(async () => {
+      const locks = createWebhookLocks(4)
+      ended = []
+      run = async (name, of, query) => {
+        const timeoutMs = name === 'late' ? 100 : 60_000
+        await locks.transact(database.dataSource, of, (manager) => manager.query(query), timeoutMs)
+        ended.push(name)
+      }
+      const begin = () => run('long', { webhookId: newId(), organisationId: 'org_a' }, LONG)
+      long = Array.from({ length: 3 }, begin)
+      await eventually(async () => expect(await countSleeping()).to.equal(1))
+    })
+
+    it('leave places to those of others', async () => {
+      await run('short', { webhookId: newId(), organisationId: 'org_b' }, 'SELECT 1')
+      await Promise.all(long)
+      expect(ended).to.deep.equal(['short', 'long', 'long', 'long'])
+    })
+
+    it('hold up their webhook no longer than until they time out', async () => {
+      const webhookId = newId()
+      const late = run('late', { webhookId, organisationId: 'org_a' }, 'SELECT 1').catch(() =>
+        ended.push('late'),
+      )
+      await run('short', { webhookId }, 'SELECT 1')
+      await Promise.all([...long, late])
+      expect(ended).to.deep.equal(['late', 'short', 'long', 'long', 'long'])
+    })
+
+    async function countSleeping(): Promise<number> {
+      const [row] = await database.dataSource.query<{ sleeping: number }[]>(
+        `SELECT count(*)::int AS sleeping FROM pg_stat_activity
+          WHERE datname = current_database() AND state = 'active' AND query = '${LONG}'`,
+      )
+      return row!.sleeping
+    }
   })
 })

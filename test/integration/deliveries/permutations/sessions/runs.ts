@@ -5,7 +5,7 @@ import { claimAttempts, releaseRuns, renewLeases } from '../../../../../src/deli
 import { recordFirstSuccesses } from '../../../../../src/deliveries/protocol/record-attempts.ts'
 import { stateAfterAttempt } from '../../../../../src/domain/attempt-outcome.ts'
 import { waitAfterAttempt } from '../../../../../src/domain/retry-schedule.ts'
-import { deliveryId, LEASE_MS, ORGANISATION, RUNS, WEBHOOK, type RunName } from '../rows.ts'
+import { deliveryId, LEASE_MS, ORGANISATION, RUNS, type RunName } from '../rows.ts'
 import { alone, locks, OF_WEBHOOK, underLock, type Session } from './session.ts'
 
 type Claimed = { number?: number; isWorkflow?: boolean }
@@ -95,7 +95,7 @@ export function recordSuccess(run: RunName, place: number, options: Recorded = {
       if (isRecorded === true) return { confirmed: place }
     }
     const write = (manager: EntityManager) => recordAttempts(manager, OF_WEBHOOK, [record], followAfterMs)
-    const [recorded] = await locks.transact(dataSource, WEBHOOK, write, 0)
+    const [recorded] = await locks.transact(dataSource, OF_WEBHOOK, write, 0)
     return { confirmed: place, answer: recorded!.result === null ? 'recorded before' : 'recorded' }
   }
 }

@@ -11,7 +11,7 @@ export const OF_WEBHOOK = { organisationId: ORGANISATION, webhookId: WEBHOOK }
 
 /** The lock of a webhook, for which a session waits as long as it takes: when to give up is tested elsewhere. */
 export const locks: WebhookLocks = {
-  transact: (dataSource, webhookId, work) =>
+  transact: (dataSource, { webhookId }, work) =>
     dataSource.transaction(async (manager) => {
       await lockWebhook(manager, webhookId)
       return work(manager)
@@ -20,7 +20,7 @@ export const locks: WebhookLocks = {
 
 /** A transaction under the lock of the webhook. */
 export function underLock(work: (manager: EntityManager) => Promise<Did>): Session {
-  return (dataSource) => locks.transact(dataSource, WEBHOOK, work, 0)
+  return (dataSource) => locks.transact(dataSource, OF_WEBHOOK, work, 0)
 }
 
 /** A statement that the product sends alone: its transaction lasts until the step that commits it. */
