@@ -5,6 +5,7 @@ import { nowMs, say } from './clock.ts'
 import { createDice } from './dice.ts'
 import { followStream } from './follow-stream.ts'
 import { injectFault, watchMachine } from './inject-fault.ts'
+import { measureQueue } from './measure-queue.ts'
 import { ATTEMPT_TIMEOUT_MS, NOTIFY_AFTER_MS, type Plan, type PlannedFault, VICTIM } from './plan.ts'
 import { readFacts } from './read-facts.ts'
 import type { Facts, PlayRecord, PlayRun, ReceivedMail } from './record.ts'
@@ -22,8 +23,6 @@ const SAY_EVERY_MS = 20_000
 const VICTIM_EVERY_MS = 800
 /** What the machine itself may add to the 2 s in which the victim's events come: it may have other work. */
 const VICTIM_MS = Number(process.env['POSTHORN_PLAY_VICTIM_MS'] ?? 2_000)
-/** In `workflow`, with Temporal's development server and all processes on two cores: twenty deliveries a second. */
-const QUEUED_MS = 50
 const LOOK_EVERY_MS = 2_000
 
 /** Plays a plan on real processes, waits until all is at rest, and returns what became of it. */
@@ -32,20 +31,20 @@ export async function play(
   { program, calmLimitMs = CALM_LIMIT_MS }: { program?: string; calmLimitMs?: number } = {},
 ): Promise<PlayRecord> {
   const world = await createPlayWorld(plan, program)
-  const run = {
-    seed: plan.seed,
-    attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
-    notifyAfterMs: NOTIFY_AFTER_MS,
-    victimMs: VICTIM_MS,
-    queuedMs: plan.firstAttempt === 'workflow' ? QUEUED_MS : 0,
-  }
   const isOver = new AbortController()
   const stopWatching = watchMachine(world)
   const dice = createDice(plan.seed ^ 0x57ea)
   const followers = world.members.map((member) => followStream(world, member, dice.fork()))
-  const victim = publishToVictim(world, run, isOver.signal)
   try {
     say('the processes run')
+    const run = {
+      seed: plan.seed,
+      attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
+      notifyAfterMs: NOTIFY_AFTER_MS,
+      victimMs: VICTIM_MS,
+      queuedMs: plan.firstAttempt === 'workflow' ? await measureQueue(world) : 0,
+    }
+    const victim = publishToVictim(world, run, isOver.signal)
     await playPlan(world, plan)
     say('the last fault is over')
     for (const follower of followers) follower.settle()
