@@ -53,7 +53,7 @@ async function noted(
 }
 
 async function carryOut(
-  { database, temporal }: PlayWorld,
+  { database, databaseClock, temporal }: PlayWorld,
   planned: PlannedFault,
   targets: PlayProcess[],
   locked: string[],
@@ -109,6 +109,9 @@ async function carryOut(
     case 'database_crash':
       await database.crash()
       return lasting(() => database.start())
+    case 'database_clock_step':
+      databaseClock?.set(planned.offsetSeconds)
+      return lasting(() => databaseClock?.set(0))
     case 'disk_full':
       return lasting(await database.fillDisk())
     case 'connections_exhausted':
@@ -196,6 +199,8 @@ function resourcesOf({ kind }: Pick<PlannedFault, 'kind'>, targets: PlayProcess[
     case 'connections_exhausted':
     case 'sql_error':
       return ['database']
+    case 'database_clock_step':
+      return ['clock of PostgreSQL']
     case 'locked_webhooks':
       return ['locks']
     case 'temporal_restart':
@@ -210,6 +215,6 @@ function detailOf(planned: PlannedFault, locked: string[]): string {
   const { kind, silence, sqlstate, writes, offsetSeconds } = planned
   if (kind === 'sql_error') return `${sqlstate} of each ${writes}`
   if (kind === 'locked_webhooks') return locked.join(' ')
-  if (kind === 'clock_step') return `${offsetSeconds} s`
+  if (kind === 'clock_step' || kind === 'database_clock_step') return `${offsetSeconds} s`
   return kind.endsWith('silence') ? silence : ''
 }

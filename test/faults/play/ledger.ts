@@ -34,6 +34,16 @@ const CAUSES_REPEAT: readonly FaultKind[] = [
 /** Faults that hold up a process in the middle of what it does. */
 export const HOLDS_UP: readonly FaultKind[] = ['pause', 'pauses', 'busy_machine']
 
+/**
+ * How far the instants of rows may be from the true ones, and from each other, in ms: as far as PostgreSQL's clock was
+ * stepped in the play. A process knows of a step some seconds later.
+ */
+export function rowErrorMs(faults: readonly Fault[]): number {
+  const steps = faults.filter(({ kind }) => kind === 'database_clock_step')
+  const seconds = [0, ...steps.map(({ detail }) => parseFloat(detail))]
+  return 1_000 * (Math.max(...seconds) - Math.min(...seconds))
+}
+
 /** Groups by a key, in the order given. */
 export function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>()
@@ -60,7 +70,10 @@ export function faultsDuring(
 ): Fault[] {
   const from = post.arrivedAt - SENT_WITHIN_MS
   const hits = new Set<Fault>()
-  let until = post.recordedAt ?? (post.endedAt ?? post.arrivedAt) + RECORDED_WITHIN_MS
+  let until =
+    post.recordedAt === null
+      ? (post.endedAt ?? post.arrivedAt) + RECORDED_WITHIN_MS
+      : post.recordedAt + rowErrorMs(faults)
   for (let count = -1; count !== hits.size;) {
     count = hits.size
     for (const fault of faults)
@@ -82,7 +95,10 @@ function chargeOf(first: NumberedPost, repeat: LedgerPost, faults: readonly Faul
   const mayCharge = ({ kind, from }: Fault): boolean =>
     CAUSES_REPEAT.includes(kind) && from <= repeat.arrivedAt
   const ownOfFirst = faultsDuring(first, faults).find(mayCharge)
-  if (ownOfFirst !== undefined && (first.recordedAt === null || first.recordedAt > repeat.arrivedAt))
+  if (
+    ownOfFirst !== undefined &&
+    (first.recordedAt === null || first.recordedAt + rowErrorMs(faults) > repeat.arrivedAt)
+  )
     return ownOfFirst
   // It had claimed the attempt before the first was sent, and only then sent its POST.
   const heldUp = faults.find(
@@ -153,14 +169,15 @@ function matchAttempts(
     const [, id] = /^post (\d+)$/.exec(attempt.responseBody ?? '') ?? []
     if (id !== undefined) recorded.set(Number(id), attempt)
   }
+  const toleranceMs = TOLERANCE_MS + rowErrorMs(faults)
   for (const attempt of attempts) {
     if (attempt.responseBody !== null && attempt.responseBody !== '') continue
     const post = sorted.find(
       ({ id, status, arrivedAt }) =>
         status === null &&
         !recorded.has(id) &&
-        arrivedAt >= attempt.startedAt - TOLERANCE_MS &&
-        arrivedAt <= attempt.endedAt + TOLERANCE_MS,
+        arrivedAt >= attempt.startedAt - toleranceMs &&
+        arrivedAt <= attempt.endedAt + toleranceMs,
     )
     const found = post ?? sorted.find((one) => !recorded.has(one.id) && isReadLate(attempt, one, faults))
     if (found !== undefined) recorded.set(found.id, attempt)

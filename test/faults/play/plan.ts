@@ -90,6 +90,8 @@ const PROCESSES: Plan['processes'] = [
 ]
 
 const CLOCK_OFFSETS_SECONDS = [-3_600, -3, 3, 3_600]
+/** Less than a lease exceeds the deadline of its POST. */
+const DATABASE_CLOCK_OFFSETS_SECONDS = [-3, -1, 1, 3]
 const SQLSTATES = ['53100', '53200', '57014', '55P03', '58030', '28000', '40001', 'XX000']
 
 /** Kinds of faults by track, with the least and the longest time before one of them. */
@@ -120,9 +122,13 @@ const TRACKS: readonly { kinds: readonly FaultKind[]; afterMs: readonly [number,
     afterMs: [2_000, 12_000],
   },
   { kinds: ['locked_webhooks', 'clock_step'], afterMs: [3_000, 12_000] },
+  { kinds: ['database_clock_step'], afterMs: [3_000, 15_000] },
 ]
 
-export const FAULT_KINDS: readonly FaultKind[] = TRACKS.flatMap(({ kinds }) => kinds)
+/** Those of a play that is not asked for others: after a step of PostgreSQL's clock the checks allow for as much. */
+export const FAULT_KINDS: readonly FaultKind[] = TRACKS.flatMap(({ kinds }) => kinds).filter(
+  (kind) => kind !== 'database_clock_step',
+)
 
 /** Draws everything that will be done, from the seed alone; `crowd`: webhooks of the first organisation. */
 export function planPlay(
@@ -277,7 +283,9 @@ function planTrack(
       silence: dice.pick(['open', 'all'] as const),
       sqlstate: dice.pick(SQLSTATES),
       writes: dice.pick(['record', 'claim', 'lease', 'sweep'] as const),
-      offsetSeconds: dice.pick(CLOCK_OFFSETS_SECONDS),
+      offsetSeconds: dice.pick(
+        kind === 'database_clock_step' ? DATABASE_CLOCK_OFFSETS_SECONDS : CLOCK_OFFSETS_SECONDS,
+      ),
     }
     atMs += fault.afterMs + fault.forMs
     if (atMs > of.durationMs) return faults
@@ -297,6 +305,7 @@ function durationOf(kind: FaultKind): [min: number, max: number] {
     case 'database_silence':
     case 'temporal_silence':
     case 'clock_step':
+    case 'database_clock_step':
       return [3_000, 15_000]
     case 'locked_webhooks':
       return [2_000, 8_000]

@@ -124,6 +124,7 @@ export type FaultKind =
   | 'database_silence'
   | 'database_cut'
   | 'database_crash'
+  | 'database_clock_step'
   | 'disk_full'
   | 'connections_exhausted'
   | 'sql_error'

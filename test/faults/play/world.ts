@@ -20,7 +20,8 @@ import {
   VICTIM,
 } from './plan.ts'
 import { createPlayProcess, type PlayProcess } from './play-process.ts'
-import type { Fault, FollowedStream, PlayedWebhook, Publication, UserAction } from './record.ts'
+import { createFakeClock, type FakeClock } from '../rig/fake-clock.ts'
+import type { Fault, FaultKind, FollowedStream, PlayedWebhook, Publication, UserAction } from './record.ts'
 
 /** A webhook of the play, with what is needed to change it. */
 export type WorldWebhook = PlayedWebhook & {
@@ -34,6 +35,8 @@ export type WorldWebhook = PlayedWebhook & {
 /** What a play is played with, and the journal of what was done. */
 export type PlayWorld = {
   database: PlayDatabase
+  /** PostgreSQL's wall clock; null where it is not to be stepped, or cannot be. */
+  databaseClock: FakeClock | null
   temporal: WipeableTemporal
   endpoints: Endpoints
   mail: MailServer
@@ -53,8 +56,10 @@ const OLD_EVENTS = 20
 
 /** Starts servers, endpoints and processes as the plan says; `program`: the `posthorn` command, if not this release's. */
 export async function createPlayWorld(plan: Plan, program?: string): Promise<PlayWorld> {
+  const hasFault = (kind: FaultKind): boolean => plan.tracks.flat().some((fault) => fault.kind === kind)
+  const databaseClock = hasFault('database_clock_step') ? createFakeClock(0) : null
   const [database, temporal, mail] = await Promise.all([
-    createPlayDatabase(),
+    createPlayDatabase(databaseClock?.env),
     startWipeableTemporal(),
     createMailServer(),
   ])
@@ -96,12 +101,13 @@ export async function createPlayWorld(plan: Plan, program?: string): Promise<Pla
         env: { ...env, WEBHOOK_CONCURRENCY: String(webhookConcurrency) },
         address: addressOf(index),
         receivers: [endpoints.port, mail.port],
-        hasClock: plan.tracks.flat().some(({ kind }) => kind === 'clock_step'),
+        hasClock: hasFault('clock_step'),
       }),
     )
   await Promise.all(processes.map((played) => played.start()))
   return {
     database,
+    databaseClock,
     temporal,
     endpoints,
     mail,
@@ -117,6 +123,7 @@ export async function createPlayWorld(plan: Plan, program?: string): Promise<Pla
       await mail.close()
       await temporal.close()
       await database.close()
+      databaseClock?.remove()
     },
   }
 }

@@ -55,6 +55,10 @@ export const LOOP_MUTANTS: readonly LoopMutant[] = [
     name: 'it sleeps until the instant, and not until its lead',
     changes: [['due.dueInMs - leadMs', 'due.dueInMs']],
   },
+  {
+    name: 'it sleeps until the instant of the row by its own clock',
+    changes: [['nowMs() + due.dueInMs - leadMs', '(due.dueAtMs ?? 0) - leadMs']],
+  },
   { name: 'a long history goes on', changes: [['runtime.isHistoryLong() || ', '']] },
   {
     name: 'the successor of a cancelled run makes its attempt at once',

@@ -5,10 +5,12 @@ import type { DeliveryState } from '../../../src/domain/delivery-state.ts'
 export const SIGNALS = ['retry', 'bare retry', 'stop', 'stop without a reason'] as const
 export type Signal = (typeof SIGNALS)[number]
 
-/** What happens in a wait. After the first five its timer fires. */
+/** What happens in a wait. After the first seven its timer fires, by Temporal's clock. */
 export const WAIT_EVENTS = [
   'timer',
   'clock of the database set back',
+  'clock of Temporal set forward',
+  'clock of Temporal set back',
   'stop without a signal',
   'success of another run',
   'failure of another run',

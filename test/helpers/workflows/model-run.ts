@@ -31,6 +31,7 @@ const MAX_EVENTS_PER_TURN = 12
 const DEFERRAL_MS = 2_000
 const ATTEMPT_MS = 70
 const SET_BACK_MS = 5_000
+const STEP_MS = 3_600_000
 
 /** Ends a run. One for all: a stack would cost more than a run. */
 const CONTINUED_AS_NEW = new Error('continued as new')
@@ -98,6 +99,14 @@ export async function runInModel(
         return
       case 'clock of the database set back':
         aheadMs -= SET_BACK_MS
+        break
+      case 'clock of Temporal set forward':
+        // Past the instant: the timer fires before any time has gone by.
+        nowMs += STEP_MS
+        aheadMs -= ms + STEP_MS
+        break
+      case 'clock of Temporal set back':
+        aheadMs += STEP_MS
         break
       case 'stop without a signal':
         rows.stop(row)

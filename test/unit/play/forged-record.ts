@@ -133,6 +133,14 @@ export const fault = (kind: Fault['kind'], from: number, to: number, process = '
   to,
 })
 
+export const databaseClockStep = (detail: string): Fault => ({
+  kind: 'database_clock_step',
+  process: null,
+  detail,
+  from: 0,
+  to: 150,
+})
+
 export const action = (
   kind: UserAction['kind'],
   from: number,

@@ -4,6 +4,7 @@ import { BROKEN_ROWS } from './broken-rows.ts'
 import {
   action,
   change,
+  databaseClockStep,
   DELIVERY_ID,
   fault,
   type Forged,
@@ -187,6 +188,13 @@ export const BROKEN: { [rule: string]: Forgery[] } = {
   ],
   'no attempt early': [
     ['a retry before its time', comeEarly],
+    [
+      "a retry earlier than a step of PostgreSQL's clock explains",
+      (record) => {
+        comeEarly(record)
+        record.faults.push(databaseClockStep('-0.5 s'))
+      },
+    ],
     [
       'a retry before its time, where the clock of the process before was behind',
       (record) => {

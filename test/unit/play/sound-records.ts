@@ -1,4 +1,12 @@
-import { action, change, DELIVERY_ID, fault, type Forgery, forgePost } from './forged-record.ts'
+import {
+  action,
+  change,
+  databaseClockStep,
+  DELIVERY_ID,
+  fault,
+  type Forgery,
+  forgePost,
+} from './forged-record.ts'
 import { notify } from './broken-rows.ts'
 import { comeEarly, postAfterRows } from './forgeries.ts'
 
@@ -11,6 +19,13 @@ export const SOUND: Forgery[] = [
       comeEarly(record)
       record.facts.attempts[1]!.trigger = 'retry'
       record.actions.push(action('retry', 150, DELIVERY_ID))
+    },
+  ],
+  [
+    "a retry that came early by a step of PostgreSQL's clock",
+    (record) => {
+      comeEarly(record)
+      record.faults.push(databaseClockStep('-1 s'))
     },
   ],
   [

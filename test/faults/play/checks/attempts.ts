@@ -7,6 +7,7 @@ import {
   isReadLate,
   numberPosts,
   RECORDED_WITHIN_MS,
+  rowErrorMs,
   type NumberedPost,
 } from '../ledger.ts'
 import type { AttemptFacts, DeliveryFacts, LedgerPost, PlayRecord, UserAction, Violation } from '../record.ts'
@@ -90,8 +91,8 @@ function earliness(record: PlayRecord, { id, numbered, recorded }: Of, post: Num
   const isExact = postBefore !== undefined && postBefore.status !== null && !wasReadLate
   const endedAt = isExact ? postBefore.endedAt! : (before?.endedAt ?? postBefore!.endedAt ?? Infinity)
   const waitMs = waitAfterAttempt(number) ?? Infinity
-  const tooEarlyMs =
-    endedAt + waitMs - (isExact ? EXACT_TOLERANCE_MS : RECORDED_TOLERANCE_MS) - post.arrivedAt
+  const toleranceMs = (isExact ? EXACT_TOLERANCE_MS : RECORDED_TOLERANCE_MS) + rowErrorMs(record.faults)
+  const tooEarlyMs = endedAt + waitMs - toleranceMs - post.arrivedAt
   if (tooEarlyMs <= 0) return null
   const own = recorded.find((attempt) => attempt.number === post.number)
   if (own?.trigger === 'retry') return null
@@ -150,7 +151,7 @@ function contradiction(
     return `was confirmed, but its delivery is ${state}`
   const failed = recorded.find(({ number, outcome }) => number === post.number && outcome === 'failed')
   // The sender's time was over by then: the receiver read the POST late, or the sender the answer.
-  const isLate = (end: number): boolean => end <= post.endedAt!
+  const isLate = (end: number): boolean => end - rowErrorMs(faults) <= post.endedAt!
   if (
     failed === undefined ||
     isLate(failed.endedAt) ||

@@ -1,4 +1,4 @@
-import { groupBy, isConfirmed } from '../ledger.ts'
+import { groupBy, isConfirmed, rowErrorMs } from '../ledger.ts'
 import type {
   AttemptFacts,
   DeliveryFacts,
@@ -43,12 +43,14 @@ export function checkIncidents(record: PlayRecord): Violation[] {
       const isReplaced = post.webhookId === webhookId && succeededIds.has(deliveryId) && !isConfirmed(post)
       return isReplaced && endedAt !== null ? [{ endedAt }] : []
     })
+  const errorMs = rowErrorMs(record.faults)
   const erasures = record.actions.filter(({ kind }) => kind === 'erase')
   return record.webhooks.flatMap(({ id, name, organisationId }) => {
     const incidents = (allIncidents.get(id) ?? []).sort((one, other) => one.openedAt - other.openedAt)
     const attempts = allAttempts.get(id) ?? []
     const failures = attempts.filter(({ outcome }) => outcome === 'failed')
     const played: Played = {
+      toleranceMs: TOLERANCE_MS + errorMs,
       deliveries: allDeliveries.get(id) ?? [],
       attempts: groupBy(attempts, ({ deliveryId }) => deliveryId),
       actions: [
@@ -57,13 +59,13 @@ export function checkIncidents(record: PlayRecord): Violation[] {
       ],
     }
     const problems = [
-      ...overlaps(incidents),
-      ...incidents.flatMap((incident) => openedByNothing(incident, [...failures, ...replaced(id)])),
+      ...overlaps(incidents, errorMs),
+      ...incidents.flatMap((incident) => openedByNothing(played, incident, [...failures, ...replaced(id)])),
       ...failures
         .filter((failure) => !endedWhileOff(played, failure))
-        .flatMap((failure) => outsideOfAll(failure, incidents)),
+        .flatMap((failure) => outsideOfAll(played, failure, incidents)),
       ...incidents.flatMap((incident) => closedWrongly(played, incident)),
-      ...incidents.flatMap((incident) => exhaustedByNothing(incident, failures)),
+      ...incidents.flatMap((incident) => exhaustedByNothing(played, incident, failures)),
     ]
     return problems.map(({ deliveryId, detail }) => ({
       rule: RULE,
@@ -75,6 +77,8 @@ export function checkIncidents(record: PlayRecord): Violation[] {
 
 /** What there is of one webhook. */
 type Played = {
+  /** How far the instants of rows may be from those of others. */
+  toleranceMs: number
   deliveries: DeliveryFacts[]
   attempts: Map<string, Facts['attempts']>
   actions: UserAction[]
@@ -82,30 +86,32 @@ type Played = {
 
 type Problem = { deliveryId: string | null; detail: string }
 
-function overlaps(incidents: readonly IncidentFacts[]): Problem[] {
+function overlaps(incidents: readonly IncidentFacts[], errorMs: number): Problem[] {
   return incidents.flatMap((incident, index) => {
     const next = incidents[index + 1]
-    if (next === undefined || (incident.closedAt !== null && incident.closedAt <= next.openedAt)) return []
+    const isClosed = incident.closedAt !== null && incident.closedAt <= (next?.openedAt ?? 0) + errorMs
+    if (next === undefined || isClosed) return []
     return [{ deliveryId: null, detail: `incidents ${incident.id} and ${next.id} were open at once` }]
   })
 }
 
 function openedByNothing(
+  { toleranceMs }: Played,
   { id, openedAt }: IncidentFacts,
   failures: readonly { endedAt: number }[],
 ): Problem[] {
-  if (failures.some(({ endedAt }) => endedAt <= openedAt + TOLERANCE_MS)) return []
+  if (failures.some(({ endedAt }) => endedAt <= openedAt + toleranceMs)) return []
   return [{ deliveryId: null, detail: `incident ${id} was opened before any failure` }]
 }
 
 /** An attempt in progress at a switch-off, a narrowing, a deletion or an erasure ends stopped, and opens nothing. */
-function endedWhileOff({ actions }: Played, { recordedAt }: AttemptFacts): boolean {
+function endedWhileOff({ actions, toleranceMs }: Played, { recordedAt }: AttemptFacts): boolean {
   return actions.some((change) => {
-    if (!reduces(change) || change.from > recordedAt + TOLERANCE_MS) return false
+    if (!reduces(change) || change.from > recordedAt + toleranceMs) return false
     const widened = actions.find(
       (one) => !reduces(one) && one.status === 200 && one.from >= change.to && isOfSame(one, change),
     )
-    return widened === undefined || widened.to >= recordedAt - TOLERANCE_MS
+    return widened === undefined || widened.to >= recordedAt - toleranceMs
   })
 }
 
@@ -119,21 +125,23 @@ function isOfSame(one: UserAction, other: UserAction): boolean {
 }
 
 function outsideOfAll(
+  { toleranceMs }: Played,
   { deliveryId, number, recordedAt }: AttemptFacts,
   incidents: readonly IncidentFacts[],
 ): Problem[] {
   const isIn = ({ openedAt, closedAt }: IncidentFacts): boolean =>
-    openedAt <= recordedAt + TOLERANCE_MS && (closedAt === null || closedAt >= recordedAt - TOLERANCE_MS)
+    openedAt <= recordedAt + toleranceMs && (closedAt === null || closedAt >= recordedAt - toleranceMs)
   if (incidents.some(isIn)) return []
   return [{ deliveryId, detail: `the failed attempt ${number} is in no incident` }]
 }
 
 function exhaustedByNothing(
+  { toleranceMs }: Played,
   { id, exhaustedAt }: IncidentFacts,
   failures: readonly AttemptFacts[],
 ): Problem[] {
   if (exhaustedAt === null) return []
-  if (failures.some(({ number, endedAt }) => number >= 10 && endedAt <= exhaustedAt + TOLERANCE_MS)) return []
+  if (failures.some(({ number, endedAt }) => number >= 10 && endedAt <= exhaustedAt + toleranceMs)) return []
   return [{ deliveryId: null, detail: `incident ${id} is exhausted, but no delivery used up its attempts` }]
 }
 
@@ -166,38 +174,38 @@ function closedWrongly(played: Played, incident: IncidentFacts): Problem[] {
 }
 
 /** In the transaction that recorded a success: after its first statement, and before its commit. */
-function isClosedBySuccess({ deliveries, attempts }: Played, closedAt: number): boolean {
+function isClosedBySuccess({ deliveries, attempts, toleranceMs }: Played, closedAt: number): boolean {
   return deliveries.some(({ id, completedAt }) => {
     const success = attempts.get(id)?.find(({ outcome }) => outcome === 'succeeded')
     if (success === undefined || completedAt === null) return false
-    return completedAt - TOLERANCE_MS <= closedAt && closedAt <= success.recordedAt + TOLERANCE_MS
+    return completedAt - toleranceMs <= closedAt && closedAt <= success.recordedAt + toleranceMs
   })
 }
 
-function isClosedByMember({ actions }: Played, closedAt: number): boolean {
+function isClosedByMember({ actions, toleranceMs }: Played, closedAt: number): boolean {
   return actions.some(
     (action) =>
       (CLOSES.includes(action.kind) || effectOf(action).isDeleted === true) &&
-      action.from <= closedAt + TOLERANCE_MS &&
-      action.to >= closedAt - TOLERANCE_MS,
+      action.from <= closedAt + toleranceMs &&
+      action.to >= closedAt - toleranceMs,
   )
 }
 
 /** It had certainly failed by then, was completed later, and no member had stopped it meanwhile. */
 function isUnresolvedAt(
-  { actions, attempts }: Played,
+  { actions, attempts, toleranceMs }: Played,
   { id, state, completedAt }: DeliveryFacts,
   { openedAt, closedAt }: { openedAt: number; closedAt: number },
 ): boolean {
-  if (state !== 'completed' || completedAt === null || completedAt <= closedAt + TOLERANCE_MS) return false
+  if (state !== 'completed' || completedAt === null || completedAt <= closedAt + toleranceMs) return false
   const wasStopped = actions.some((action) => {
-    if (action.from > closedAt + TOLERANCE_MS) return false
+    if (action.from > closedAt + toleranceMs) return false
     if (action.kind === 'discard') return action.deliveryId === id
     return action.kind === 'discard_failed' || reduces(action)
   })
   if (wasStopped) return false
   return (attempts.get(id) ?? []).some(
     ({ recordedAt, outcome }) =>
-      outcome === 'failed' && recordedAt < closedAt - TOLERANCE_MS && recordedAt > openedAt - TOLERANCE_MS,
+      outcome === 'failed' && recordedAt < closedAt - toleranceMs && recordedAt > openedAt - toleranceMs,
   )
 }

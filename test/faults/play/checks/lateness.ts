@@ -11,7 +11,7 @@ type Bound = { boundMs: number; settleMs: number; others: boolean }
 
 const GRACE_MS = SHUTDOWN_GRACE_MS + 5_000
 
-/** Kinds that are missing here explain nothing: clocks that step, and webhooks of others that are locked. */
+/** Kinds that are missing here explain nothing: clocks of processes that step, and webhooks of others that are locked. */
 const BOUNDS: Partial<Record<FaultKind, Bound>> = {
   kill: { boundMs: 30_000, settleMs: 1_000, others: true },
   terminate: { boundMs: GRACE_MS, settleMs: 1_000, others: true },
@@ -20,6 +20,7 @@ const BOUNDS: Partial<Record<FaultKind, Bound>> = {
   database_silence: { boundMs: 40_000, settleMs: 10_000, others: false },
   database_cut: { boundMs: 40_000, settleMs: 2_000, others: false },
   database_crash: { boundMs: 30_000, settleMs: 10_000, others: false },
+  database_clock_step: { boundMs: 5_000, settleMs: 5_000, others: false },
   disk_full: { boundMs: 30_000, settleMs: 10_000, others: false },
   connections_exhausted: { boundMs: 30_000, settleMs: 10_000, others: false },
   sql_error: { boundMs: 30_000, settleMs: 5_000, others: false },

@@ -1,4 +1,4 @@
-import { groupBy } from '../ledger.ts'
+import { groupBy, rowErrorMs } from '../ledger.ts'
 import type { FaultKind, IncidentFacts, NotificationFacts, PlayRecord, Violation } from '../record.ts'
 import { reduces } from './incidents.ts'
 
@@ -52,6 +52,7 @@ function unchargedLosses(
   notifications: readonly NotificationFacts[],
 ): string[] {
   const charged = new Map<object, number>()
+  const toleranceMs = TOLERANCE_MS + rowErrorMs(faults)
   return notifications
     .filter(({ state }) => state === 'unknown' || state === 'sending')
     .flatMap(({ id, state, claimedAt }) => {
@@ -59,11 +60,12 @@ function unchargedLosses(
         (one) =>
           LOSES_OUTCOME.includes(one.kind) &&
           claimedAt !== null &&
-          one.from >= claimedAt - TOLERANCE_MS &&
-          one.from <= claimedAt + SENT_WITHIN_MS &&
+          one.from >= claimedAt - toleranceMs &&
+          one.from <= claimedAt + SENT_WITHIN_MS + rowErrorMs(faults) &&
           (charged.get(one) ?? 0) < MAX_IN_FLIGHT,
       )
-      const isUnderWay = state === 'sending' && (claimedAt ?? 0) > endedAt - SENT_WITHIN_MS
+      const isUnderWay =
+        state === 'sending' && (claimedAt ?? 0) > endedAt - SENT_WITHIN_MS - rowErrorMs(faults)
       if (isUnderWay) return []
       if (fault === undefined) return [`notification ${id} is ${state}, and no fault hit its process`]
       charged.set(fault, (charged.get(fault) ?? 0) + 1)
@@ -85,7 +87,9 @@ function isOverdue(record: PlayRecord, incident: IncidentFacts): boolean {
     (sum, { from, to }) => sum + Math.max(0, Math.min(to, success) - Math.max(from, openedAt)),
     0,
   )
-  return !wasReduced && success - openedAt - disturbedMs > notifyAfterMs + NOTIFIED_WITHIN_MS
+  return (
+    !wasReduced && success - openedAt - disturbedMs > notifyAfterMs + NOTIFIED_WITHIN_MS + rowErrorMs(faults)
+  )
 }
 
 function problemsOf(
@@ -97,12 +101,13 @@ function problemsOf(
   const problems: string[] = []
   const problem = (what: string): void =>
     void problems.push(`notification ${id} (${kind}, ${recipient}): ${what}`)
+  const toleranceMs = TOLERANCE_MS + rowErrorMs(record.faults)
   if (mails > 1) problem(`sent ${mails} times`)
   if (state === 'sent' && mails === 0) problem('is said to be sent, but no mail came')
   if (incident === undefined) problem('belongs to no incident')
-  else if (kind === 1 && createdAt - incident.openedAt < record.notifyAfterMs - TOLERANCE_MS)
+  else if (kind === 1 && createdAt - incident.openedAt < record.notifyAfterMs - toleranceMs)
     problem('came before failures had lasted long enough')
-  else if (kind === 2 && (incident.exhaustedAt === null || createdAt < incident.exhaustedAt - TOLERANCE_MS))
+  else if (kind === 2 && (incident.exhaustedAt === null || createdAt < incident.exhaustedAt - toleranceMs))
     problem('came although nothing had failed permanently')
   return problems
 }

@@ -1,4 +1,4 @@
-import { byDelivery, HOLDS_UP, isOfProcess } from '../ledger.ts'
+import { byDelivery, HOLDS_UP, isOfProcess, rowErrorMs } from '../ledger.ts'
 import type { Fault, FaultKind, PlayRecord, UserAction, Violation } from '../record.ts'
 
 const ANSWERED = 'every request has an answer'
@@ -95,7 +95,8 @@ export function checkRetries(record: PlayRecord): Violation[] {
       const delivery = deliveries.get(deliveryId ?? '')
       if (delivery === undefined || hanging.has(webhookId ?? '') || wasStopped(actions, retry)) return []
       const until = extended(from + POSTED_WITHIN_MS, from, faults)
-      const isMade = (at: number): boolean => at >= from && at <= until
+      const isMade = (at: number): boolean =>
+        at >= from - rowErrorMs(faults) && at <= until + rowErrorMs(faults)
       const posted = (ledger.get(delivery.id) ?? []).some(({ arrivedAt }) => isMade(arrivedAt))
       // An endpoint that refuses connections sees no POST.
       const attempted = (attempts.get(delivery.id) ?? []).some(({ startedAt }) => isMade(startedAt))

@@ -1,4 +1,4 @@
-import { groupBy } from '../ledger.ts'
+import { groupBy, rowErrorMs } from '../ledger.ts'
 import type { PlayRecord, Violation } from '../record.ts'
 
 const RULE = 'everything comes to its end'
@@ -19,8 +19,9 @@ export function checkUnfinished(record: PlayRecord): Violation[] {
 
 /** Nothing is left that is to go on by itself and does not: deliveries that are due, jobs, notifications, erasures. */
 export function unfinished(record: PlayRecord): Violation[] {
-  const { facts, endedAt } = record
+  const { facts, faults, endedAt } = record
   if (facts === null) return []
+  const dueWithinMs = DUE_WITHIN_MS + rowErrorMs(faults)
   const posts = groupBy(record.posts, ({ webhookId }) => webhookId)
   const hanging = new Set(record.webhooks.filter(({ hangsAtEnd }) => hangsAtEnd).map(({ id }) => id))
   const violations: Violation[] = []
@@ -29,7 +30,7 @@ export function unfinished(record: PlayRecord): Violation[] {
   for (const { id, webhookId, state, createdAt, nextAttemptAt, row } of facts.deliveries) {
     if (state !== 'pending' && state !== 'waiting' && state !== 'in_progress') continue
     const dueAt = nextAttemptAt ?? createdAt
-    if (state === 'waiting' && dueAt > endedAt - DUE_WITHIN_MS) continue
+    if (state === 'waiting' && dueAt > endedAt - dueWithinMs) continue
     const lastPostAt = Math.max(0, ...(posts.get(webhookId) ?? []).map(({ arrivedAt }) => arrivedAt))
     if (hanging.has(webhookId) && lastPostAt > endedAt - HANGING_MS) continue
     violation(`still ${state} ${Math.round(endedAt - dueAt)} ms after it was due: ${row}`, id)
@@ -42,7 +43,7 @@ export function unfinished(record: PlayRecord): Violation[] {
   }
   const open = new Set(facts.incidents.filter(({ closedAt }) => closedAt === null).map(({ id }) => id))
   for (const { id, state, incidentId, createdAt } of facts.notifications)
-    if (state === 'pending' && !open.has(incidentId) && createdAt < endedAt - DUE_WITHIN_MS)
+    if (state === 'pending' && !open.has(incidentId) && createdAt < endedAt - dueWithinMs)
       violation(`notification ${id} is still ${state}, and its incident is closed`)
   for (const organisationId of facts.halfErased) violation(`organisation ${organisationId} is not erased`)
   return violations
