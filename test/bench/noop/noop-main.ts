@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { setTimeout as delay } from 'node:timers/promises'
+import { activityInfo } from '@temporalio/activity'
 import { Client } from '@temporalio/client'
 import { NativeConnection, Worker, type InjectedSinks } from '@temporalio/worker'
 import pLimit from 'p-limit'
@@ -10,21 +12,35 @@ import type { NoopActivities, NoopSinks } from './noop-workflow.ts'
 
 // Client and worker of workflows with one activity, which do nothing: on one connection, so that they start eagerly as Posthorn's do.
 
-/** `concurrency`: starts in progress at once. */
-export type NoopRequest = { address: string; workflows: number; concurrency: number }
+/** `concurrency`: starts in progress at once; in place of it `perSecond` begins so many, and waits for none. */
+export type NoopRequest = {
+  address: string
+  workflows: number
+  concurrency: number
+  perSecond: number | null
+}
+
+/** `waits`: from the start of each workflow to its activity, in ms. */
+export type NoopAnswer = { perSecond: number; waits: number[] }
 
 const TASK_QUEUE = 'noop'
 /** Until the worker polls and its code is warm. */
 const WARM_UP_WORKFLOWS = 50
 
-serveHarness(async ({ address, workflows, concurrency }: NoopRequest) => {
+serveHarness(async ({ address, workflows, concurrency, perSecond }: NoopRequest): Promise<NoopAnswer> => {
   quietRuntime()
   const connection = await NativeConnection.connect({ address })
   const counter = createCounter()
+  const startedAt = new Map<string, number>()
+  const waits: number[] = []
+  const attempt = (): Promise<void> => {
+    waits.push(clock() - startedAt.get(activityInfo().workflowExecution!.workflowId)!)
+    return Promise.resolve()
+  }
   const worker = await Worker.create({
     connection,
     taskQueue: TASK_QUEUE,
-    activities: { attempt: () => Promise.resolve() } satisfies NoopActivities,
+    activities: { attempt } satisfies NoopActivities,
     workflowsPath: fileURLToPath(new URL('./noop-workflow.ts', import.meta.url)),
     sinks: {
       noop: { ran: { fn: counter.count, callDuringReplay: false } },
@@ -33,27 +49,37 @@ serveHarness(async ({ address, workflows, concurrency }: NoopRequest) => {
     maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
   })
   const client = new Client({ connection })
-  const limit = pLimit(concurrency)
-  const runMany = async (label: string, count: number): Promise<number> => {
-    const startedAt = clock()
+  const start = (workflowId: string): Promise<unknown> => {
+    startedAt.set(workflowId, clock())
+    return client.workflow.start('doNothing', { workflowId, taskQueue: TASK_QUEUE, requestEagerStart: true })
+  }
+  const startAll = async (ids: readonly string[]): Promise<void> => {
+    if (perSecond === null) {
+      await pLimit(concurrency).map(ids, start)
+      return
+    }
+    const starting = []
+    for (const id of ids) {
+      starting.push(start(id))
+      await delay(1_000 / perSecond)
+    }
+    await Promise.all(starting)
+  }
+  const runMany = async (label: string, count: number): Promise<NoopAnswer> => {
+    waits.length = 0
+    const beganAt = clock()
     const allRan = counter.expect(count)
-    await limit.map(Array.from({ length: count }), (_, index) =>
-      client.workflow.start('doNothing', {
-        workflowId: `${label}-${index}`,
-        taskQueue: TASK_QUEUE,
-        requestEagerStart: true,
-      }),
-    )
+    await startAll(Array.from({ length: count }, (_, index) => `${label}-${index}`))
     await allRan
-    return (count / (clock() - startedAt)) * 1_000
+    return { perSecond: (count / (clock() - beganAt)) * 1_000, waits: [...waits] }
   }
   const run = `noop-${Date.now()}`
-  const rate = await worker.runUntil(async () => {
+  const answer = await worker.runUntil(async () => {
     await runMany(`${run}-warm-up`, WARM_UP_WORKFLOWS)
     return runMany(run, workflows)
   })
   await connection.close()
-  return rate
+  return answer
 })
 
 function createCounter(): { count: () => void; expect(count: number): Promise<void> } {

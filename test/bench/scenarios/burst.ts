@@ -1,8 +1,6 @@
-import { START_CONCURRENCY } from '../../../src/process/dispatch.ts'
-import { startHarnessProcess } from '../harness/harness-process.ts'
 import { rounded } from '../measure/distribution.ts'
 import { compareTurns, measureBurst, measureTurn } from '../measure/turns.ts'
-import type { NoopRequest } from '../noop/noop-main.ts'
+import { runNoops } from '../noop/noop.ts'
 import type { Bench, Findings, Scenario } from '../scenario.ts'
 import { HOOK, type Stage } from '../stage.ts'
 
@@ -47,9 +45,7 @@ async function besideNoops(bench: Bench, stage: Stage): Promise<Findings> {
   /** Workflows per second, from the first start until the last has run, with a worker of their own. */
   const noop = async (): Promise<number> => {
     bench.say(`${events} workflows with an activity that does nothing`)
-    const child = startHarnessProcess<NoopRequest>(new URL('../noop/noop-main.ts', import.meta.url))
-    const request = { address: stage.engine.address, workflows: events, concurrency: START_CONCURRENCY }
-    return child.ask<number>(request).finally(() => child.stop())
+    return (await runNoops(stage.engine.address, events, null)).perSecond
   }
   const before = await noop()
   bench.say(`${events} events, 32 at once`)

@@ -2,11 +2,13 @@ import { deliver, type Load } from '../load.ts'
 import { columns } from '../measure/distribution.ts'
 import { firstPosts } from '../measure/ledger.ts'
 import type { Bench, Findings, FirstAttempt, Scenario } from '../scenario.ts'
-import { HOOK } from '../stage.ts'
+import { runNoops } from '../noop/noop.ts'
+import { HOOK, type Stage } from '../stage.ts'
 
 const SECONDS = 20
 /** Enough for a 99th percentile that is not the maximum. */
 const FEWEST_EVENTS = 150
+const QUICK_EVENTS = 10
 /** At a pace above what Temporal does, this bounds how long the backlog takes. */
 const MOST_EVENTS = 8_000
 
@@ -19,7 +21,8 @@ function paces(firstAttempt: FirstAttempt): number[] {
 /**
  * From publishing to the arrival of the POST, at a fixed pace that waits for nothing. `p50Ms` and the like count from
  * when the event was to be sent, so a generator delayed by a slow API hides nothing; `sent…` from when it was. Next to the
- * smallest program that does the same, but for `workflow`.
+ * smallest program that does the same, but for `workflow`; and but for `direct`, at the lowest pace, next to workflows with
+ * an activity that does nothing, from start to activity.
  */
 export const latency: Scenario = {
   letter: 'b',
@@ -33,10 +36,19 @@ export const latency: Scenario = {
       await measure(bench, stage, { program: 'posthorn', perSecond }, findings)
       if (floor !== null) await measure(bench, floor, { program: 'floor', perSecond }, findings)
     }
+    if (bench.firstAttempt !== 'direct') await measureNoops(bench, stage, findings)
     await floor?.close()
     await stage.close()
     return findings
   },
+}
+
+async function measureNoops(bench: Bench, { engine }: Stage, { rows }: Findings): Promise<void> {
+  const [perSecond] = paces(bench.firstAttempt)
+  const events = bench.quick ? QUICK_EVENTS : FEWEST_EVENTS
+  bench.say(`${events} workflows that do nothing, ${perSecond} a second`)
+  const { waits } = await runNoops(engine.address, events, perSecond!)
+  rows.push({ perSecond: perSecond!, events, program: 'workflow that does nothing', ...columns(waits) })
 }
 
 async function measure(
@@ -46,7 +58,7 @@ async function measure(
   { rows, problems }: Findings,
 ): Promise<void> {
   const usual = Math.min(MOST_EVENTS, Math.max(FEWEST_EVENTS, perSecond * SECONDS))
-  const events = bench.quick ? Math.max(10, perSecond) : usual
+  const events = bench.quick ? Math.max(QUICK_EVENTS, perSecond) : usual
   bench.say(`${events} events, ${perSecond} a second, to ${program}`)
   const pace = { kind: 'open', perSecond } as const
   // What follows later must not cost the next pace anything.
