@@ -9,6 +9,9 @@ import { useTemporalClient } from '../helpers/runner/servers.ts'
 
 const BURST = 300
 
+/** Where the machine makes the endpoint slow, workflows make ten attempts in a second or fewer. */
+const BURST_LIMIT_MS = 180_000
+
 for (const mode of ['overflow', 'direct'] as const) {
   describe(`inline first attempts, with a real Temporal server, in \`${mode}\``, () => {
     let stage: Stage
@@ -32,6 +35,15 @@ for (const mode of ['overflow', 'direct'] as const) {
       )
       return row!.count
     }
+    /** Those that are not completed with their first attempt, with what became of them. */
+    const unfinished = (ids: readonly string[]): Promise<object[]> =>
+      stage.dataSource.query(
+        `SELECT d.state, d.attempts, d.runs, d.workflow_started_at IS NOT NULL AS "hasWorkflow",
+                array_agg(a.failure_code) AS failures, max(a.duration_ms) AS slowest
+           FROM unnest($1::uuid[]) AS id LEFT JOIN delivery d USING (id) LEFT JOIN attempt a ON a.delivery_id = id
+          WHERE (d.state = 'completed' AND d.attempts = 1) IS NOT TRUE GROUP BY d.id`,
+        [ids],
+      )
     /** How many of these deliveries have a workflow. */
     async function workflowsOf(deliveries: readonly string[]): Promise<number> {
       const query = `OrganisationId = '${stage.member.organisationId}' AND WorkflowType = 'deliverEvent'`
@@ -41,9 +53,7 @@ for (const mode of ['overflow', 'direct'] as const) {
     }
     async function deliverBurst(): Promise<string[]> {
       const deliveries = await publishBurst(stage, posthorn, BURST)
-      await eventually(async () =>
-        expect(await count(deliveries, `state = 'completed' AND attempts = 1`)).to.equal(BURST),
-      )
+      await eventually(async () => expect(await unfinished(deliveries)).to.deep.equal([]), BURST_LIMIT_MS)
       expectOnce(deliveries)
       return deliveries
     }
