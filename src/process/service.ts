@@ -53,7 +53,7 @@ const API_CONNECTIONS = 5_000
 
 /**
  * V8 collects the heap when it has grown by two fifths since the last time, not when it is up to four times as large: after
- * a burst of large bodies half of a process was garbage, and nothing had it collected.
+ * a burst of large bodies half of the heap was garbage, and nothing had it collected.
  */
 const HEAP_GROWTH = '--heap-growing-percent=40'
 

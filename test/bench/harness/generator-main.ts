@@ -3,6 +3,7 @@ import type { AnsweredEvent, PublishJob } from './generator.ts'
 import type { PublishRequest } from '../target/adapter.ts'
 import { serveHarness } from './harness-process.ts'
 import { openHttpConnection, type HttpConnection } from './http-connection.ts'
+import { runAtPace } from './pace.ts'
 
 // The load generator: publishes on request and reports the outcome of each event.
 
@@ -25,11 +26,7 @@ serveHarness(async (job: PublishJob) => {
     }
   }
 
-  const { pace, limit } = job
-  const published =
-    pace.kind === 'closed'
-      ? await closedLoop(pace.concurrency, limit, () => publishOne(null))
-      : await openLoop(pace.perSecond, limit, publishOne)
+  const published = await runAtPace(job.pace, job.limit, publishOne)
   for (const connection of apis.flatMap(({ idle }) => idle)) connection.close()
   return published
 })
@@ -58,48 +55,4 @@ function requestBytes({ path, headers, body }: PublishRequest, host: string): Bu
   const fields = Object.entries({ host, ...headers, 'content-length': lengthBytes })
   const lines = [`POST ${path} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`)]
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
-}
-
-async function closedLoop(
-  concurrency: number,
-  limit: PublishJob['limit'],
-  publishOne: () => Promise<AnsweredEvent>,
-): Promise<AnsweredEvent[]> {
-  const published: AnsweredEvent[] = []
-  const endsAt = 'durationMs' in limit ? clock() + limit.durationMs : Infinity
-  let left = 'events' in limit ? limit.events : Infinity
-  async function produce(): Promise<void> {
-    while (left > 0 && clock() < endsAt) {
-      left -= 1
-      published.push(await publishOne())
-    }
-  }
-  await Promise.all(Array.from({ length: concurrency }, produce))
-  return published
-}
-
-/** Sends on time whatever has become of the events before, on as many connections as that takes. */
-async function openLoop(
-  perSecond: number,
-  limit: PublishJob['limit'],
-  publishOne: (intendedAt: number) => Promise<AnsweredEvent>,
-): Promise<AnsweredEvent[]> {
-  const gapMs = 1_000 / perSecond
-  const events = 'events' in limit ? limit.events : Math.round(limit.durationMs / gapMs)
-  const startsAt = clock() + gapMs
-  const publishing: Promise<AnsweredEvent>[] = []
-  await new Promise<void>((resolve) => {
-    const sendDue = (): void => {
-      for (let due = clock(); publishing.length < events;) {
-        const intendedAt = startsAt + publishing.length * gapMs
-        if (intendedAt > due) break
-        publishing.push(publishOne(intendedAt))
-        due = clock()
-      }
-      if (publishing.length === events) resolve()
-      else setTimeout(sendDue, startsAt + publishing.length * gapMs - clock())
-    }
-    sendDue()
-  })
-  return Promise.all(publishing)
 }

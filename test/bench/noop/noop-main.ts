@@ -1,24 +1,18 @@
 import { fileURLToPath } from 'node:url'
-import { setTimeout as delay } from 'node:timers/promises'
 import { activityInfo } from '@temporalio/activity'
 import { Client } from '@temporalio/client'
 import { NativeConnection, Worker, type InjectedSinks } from '@temporalio/worker'
-import pLimit from 'p-limit'
 import { MAX_CACHED_WORKFLOWS, WORKFLOW_TASK_SLOTS } from '../../../src/temporal/worker.ts'
 import { quietRuntime } from '../../helpers/temporal/runtime.ts'
+import type { Pace } from '../harness/generator.ts'
 import { serveHarness } from '../harness/harness-process.ts'
+import { runAtPace } from '../harness/pace.ts'
 import { clock } from '../measure/clock.ts'
 import type { NoopActivities, NoopSinks } from './noop-workflow.ts'
 
 // Client and worker of workflows with one activity, which do nothing: on one connection, so that they start eagerly as Posthorn's do.
 
-/** `concurrency`: starts in progress at once; in place of it `perSecond` begins so many, and waits for none. */
-export type NoopRequest = {
-  address: string
-  workflows: number
-  concurrency: number
-  perSecond: number | null
-}
+export type NoopRequest = { address: string; workflows: number; pace: Pace }
 
 /** `waits`: from the start of each workflow to its activity, in ms. */
 export type NoopAnswer = { perSecond: number; waits: number[] }
@@ -27,7 +21,7 @@ const TASK_QUEUE = 'noop'
 /** Until the worker polls and its code is warm. */
 const WARM_UP_WORKFLOWS = 50
 
-serveHarness(async ({ address, workflows, concurrency, perSecond }: NoopRequest): Promise<NoopAnswer> => {
+serveHarness(async ({ address, workflows, pace }: NoopRequest): Promise<NoopAnswer> => {
   quietRuntime()
   const connection = await NativeConnection.connect({ address })
   const counter = createCounter()
@@ -53,23 +47,12 @@ serveHarness(async ({ address, workflows, concurrency, perSecond }: NoopRequest)
     startedAt.set(workflowId, clock())
     return client.workflow.start('doNothing', { workflowId, taskQueue: TASK_QUEUE, requestEagerStart: true })
   }
-  const startAll = async (ids: readonly string[]): Promise<void> => {
-    if (perSecond === null) {
-      await pLimit(concurrency).map(ids, start)
-      return
-    }
-    const starting = []
-    for (const id of ids) {
-      starting.push(start(id))
-      await delay(1_000 / perSecond)
-    }
-    await Promise.all(starting)
-  }
   const runMany = async (label: string, count: number): Promise<NoopAnswer> => {
     waits.length = 0
     const beganAt = clock()
     const allRan = counter.expect(count)
-    await startAll(Array.from({ length: count }, (_, index) => `${label}-${index}`))
+    let started = 0
+    await runAtPace(pace, { events: count }, () => start(`${label}-${started++}`))
     await allRan
     return { perSecond: (count / (clock() - beganAt)) * 1_000, waits: [...waits] }
   }

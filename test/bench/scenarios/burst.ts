@@ -1,3 +1,4 @@
+import { START_CONCURRENCY } from '../../../src/process/dispatch.ts'
 import { rounded } from '../measure/distribution.ts'
 import { compareTurns, measureBurst, measureTurn } from '../measure/turns.ts'
 import { runNoops } from '../noop/noop.ts'
@@ -45,7 +46,8 @@ async function besideNoops(bench: Bench, stage: Stage): Promise<Findings> {
   /** Workflows per second, from the first start until the last has run, with a worker of their own. */
   const noop = async (): Promise<number> => {
     bench.say(`${events} workflows with an activity that does nothing`)
-    return (await runNoops(stage.engine.address, events, null)).perSecond
+    const pace = { kind: 'closed', concurrency: START_CONCURRENCY } as const
+    return (await runNoops(stage.engine.address, events, pace)).perSecond
   }
   const before = await noop()
   bench.say(`${events} events, 32 at once`)

@@ -44,11 +44,11 @@ export const latency: Scenario = {
 }
 
 async function measureNoops(bench: Bench, { engine }: Stage, { rows }: Findings): Promise<void> {
-  const [perSecond] = paces(bench.firstAttempt)
+  const perSecond = paces(bench.firstAttempt)[0]!
   const events = bench.quick ? QUICK_EVENTS : FEWEST_EVENTS
   bench.say(`${events} workflows that do nothing, ${perSecond} a second`)
-  const { waits } = await runNoops(engine.address, events, perSecond!)
-  rows.push({ perSecond: perSecond!, events, program: 'workflow that does nothing', ...columns(waits) })
+  const { waits } = await runNoops(engine.address, events, { kind: 'open', perSecond })
+  rows.push({ perSecond, events, program: 'workflow that does nothing', ...columns(waits) })
 }
 
 async function measure(

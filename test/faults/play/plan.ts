@@ -121,8 +121,7 @@ const TRACKS: readonly { kinds: readonly FaultKind[]; afterMs: readonly [number,
     ],
     afterMs: [2_000, 12_000],
   },
-  { kinds: ['locked_webhooks', 'clock_step'], afterMs: [3_000, 12_000] },
-  { kinds: ['database_clock_step'], afterMs: [3_000, 15_000] },
+  { kinds: ['locked_webhooks', 'clock_step', 'database_clock_step'], afterMs: [3_000, 12_000] },
 ]
 
 /** Those of a play that is not asked for others: after a step of PostgreSQL's clock the checks allow for as much. */

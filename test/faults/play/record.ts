@@ -141,7 +141,7 @@ export type Fault = {
   kind: FaultKind
   /** Name of the process it hit; null where it hit all of them, or a server. */
   process: string | null
-  /** For reports; of locked webhooks, their ids. */
+  /** For reports; of locked webhooks, their ids; of a clock, how far it is from the true time. */
   detail: string
   from: number
   to: number

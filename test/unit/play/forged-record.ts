@@ -134,11 +134,9 @@ export const fault = (kind: Fault['kind'], from: number, to: number, process = '
 })
 
 export const databaseClockStep = (detail: string): Fault => ({
-  kind: 'database_clock_step',
+  ...fault('database_clock_step', 0, 150),
   process: null,
   detail,
-  from: 0,
-  to: 150,
 })
 
 export const action = (

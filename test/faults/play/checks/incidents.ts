@@ -89,8 +89,8 @@ type Problem = { deliveryId: string | null; detail: string }
 function overlaps(incidents: readonly IncidentFacts[], errorMs: number): Problem[] {
   return incidents.flatMap((incident, index) => {
     const next = incidents[index + 1]
-    const isClosed = incident.closedAt !== null && incident.closedAt <= (next?.openedAt ?? 0) + errorMs
-    if (next === undefined || isClosed) return []
+    if (next === undefined) return []
+    if (incident.closedAt !== null && incident.closedAt <= next.openedAt + errorMs) return []
     return [{ deliveryId: null, detail: `incidents ${incident.id} and ${next.id} were open at once` }]
   })
 }

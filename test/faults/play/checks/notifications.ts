@@ -52,7 +52,7 @@ function unchargedLosses(
   notifications: readonly NotificationFacts[],
 ): string[] {
   const charged = new Map<object, number>()
-  const toleranceMs = TOLERANCE_MS + rowErrorMs(faults)
+  const errorMs = rowErrorMs(faults)
   return notifications
     .filter(({ state }) => state === 'unknown' || state === 'sending')
     .flatMap(({ id, state, claimedAt }) => {
@@ -60,12 +60,11 @@ function unchargedLosses(
         (one) =>
           LOSES_OUTCOME.includes(one.kind) &&
           claimedAt !== null &&
-          one.from >= claimedAt - toleranceMs &&
-          one.from <= claimedAt + SENT_WITHIN_MS + rowErrorMs(faults) &&
+          one.from >= claimedAt - TOLERANCE_MS - errorMs &&
+          one.from <= claimedAt + SENT_WITHIN_MS + errorMs &&
           (charged.get(one) ?? 0) < MAX_IN_FLIGHT,
       )
-      const isUnderWay =
-        state === 'sending' && (claimedAt ?? 0) > endedAt - SENT_WITHIN_MS - rowErrorMs(faults)
+      const isUnderWay = state === 'sending' && (claimedAt ?? 0) > endedAt - SENT_WITHIN_MS - errorMs
       if (isUnderWay) return []
       if (fault === undefined) return [`notification ${id} is ${state}, and no fault hit its process`]
       charged.set(fault, (charged.get(fault) ?? 0) + 1)

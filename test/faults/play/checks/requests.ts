@@ -84,6 +84,7 @@ function mayBeGone(
 export function checkRetries(record: PlayRecord): Violation[] {
   const { actions, posts, facts, faults, webhooks } = record
   if (facts === null) return []
+  const errorMs = rowErrorMs(faults)
   const ledger = byDelivery(posts)
   const attempts = byDelivery(facts.attempts)
   const deliveries = new Map(facts.deliveries.map((delivery) => [delivery.id, delivery]))
@@ -95,8 +96,7 @@ export function checkRetries(record: PlayRecord): Violation[] {
       const delivery = deliveries.get(deliveryId ?? '')
       if (delivery === undefined || hanging.has(webhookId ?? '') || wasStopped(actions, retry)) return []
       const until = extended(from + POSTED_WITHIN_MS, from, faults)
-      const isMade = (at: number): boolean =>
-        at >= from - rowErrorMs(faults) && at <= until + rowErrorMs(faults)
+      const isMade = (at: number): boolean => at >= from - errorMs && at <= until + errorMs
       const posted = (ledger.get(delivery.id) ?? []).some(({ arrivedAt }) => isMade(arrivedAt))
       // An endpoint that refuses connections sees no POST.
       const attempted = (attempts.get(delivery.id) ?? []).some(({ startedAt }) => isMade(startedAt))
