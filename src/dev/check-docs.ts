@@ -66,8 +66,8 @@ if (process.exitCode === undefined) process.stdout.write('The generated parts of
 function settingList(): string {
   return listOf(
     Object.values(SETTINGS).map(
-      ({ variable, fallback, description }) =>
-        `${code(variable)} (${defaultInWords(fallback)}): ${description}`,
+      ({ variable, fallback, description, parse }) =>
+        `${code(variable)} (${defaultInWords(fallback)}${bounds(parse)}): ${description}`,
     ),
   )
 }
@@ -75,6 +75,16 @@ function settingList(): string {
 function defaultInWords(fallback: string | undefined): string {
   if (fallback === undefined) return 'required'
   return fallback === '' ? 'empty' : code(fallback)
+}
+
+/** Of a number, as its parser states them when it is given none. */
+function bounds(parse: (text: string) => unknown): string {
+  try {
+    parse('none')
+  } catch (error) {
+    return /from \d+ to \d+$/.exec(String(error))?.[0].replace(/^/, '; ') ?? ''
+  }
+  return ''
 }
 
 /** By status. */

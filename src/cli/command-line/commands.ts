@@ -115,7 +115,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     name: 'seed',
     summary: 'bring in organisations, members and API keys',
     details: [
-      'Applies a JSON file as a whole or not at all; what is in it is created or updated, everything else stays.',
+      'Applies a JSON file as a whole or not at all. What is not in it stays; of what is, left-out fields get their default.',
       'Needs DATABASE_URL. Generated API keys are printed, once. docs/production.md has an example of the file.',
     ],
     operand: 'FILE',

@@ -53,14 +53,15 @@ const streamRoute = typedRoute({
   operationId: 'streamEvents',
   summary: 'Get events as they are published, over Server-Sent Events',
   description:
-    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. `position` comes first and every 15 seconds: its id is the place to go on from, whatever the member may see. Needs the permission of each event key that is named. An event whose payload was erased comes as `payload_erased`, with its id and its key only. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within seconds when the key is revoked or what its member may see changes. Where the key has as many streams open as it may have, the answer is 429 `too_many_streams`.",
+    "Each event has its id, its key as the event's name, and on one line the very bytes that webhooks are sent. `position` comes first and every 15 seconds: its id is the place to go on from, whatever the member may see. Needs the permission of each event key that is named. An event whose payload was erased comes as `payload_erased`, with its id and its key only. Where the place to go on from is not known any more, one event `gap` says so, and the stream goes on from now. It ends within seconds when the key is revoked or what its member may see changes. Where the organisation has as many streams open in this process as it may have, the answer is 429 `too_many_streams`.",
   access: { kind: 'organisation', permission: null, ticket: true },
   query: EventStreamQuerySchema,
   fromHeaders: { 'last-event-id': 'lastEventId' },
   responses: {
     200: { description: 'Events, without an end', stream: true },
     429: {
-      description: 'Too many requests with this key or from this address, or too many streams with this key',
+      description:
+        'Too many requests with this key or from this address, or too many streams of the organisation',
       headers: { 'Retry-After': 'Seconds to wait' },
       problem: ['rate_limited', 'too_many_streams'],
     },
