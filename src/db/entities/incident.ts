@@ -34,8 +34,8 @@ export class Incident {
   closedAt!: Date | null
 
   /**
-   * When its webhook was last switched on again, or last succeeded before retention deleted that; failures before it no
-   * longer count as continuous.
+   * When its webhook was last switched on again, or last succeeded before retention deleted that, or began the last attempt
+   * that failed before an evaluation found nothing unresolved; failures until then no longer count as continuous.
    */
   @Column('timestamptz', { name: 'resumed_at', nullable: true })
   resumedAt!: Date | null

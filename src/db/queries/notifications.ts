@@ -51,8 +51,8 @@ export type EvaluationInputs = {
 /**
  * Each part is read from an index made for it. A streak begins with the first failure after the last success, in the
  * order in which attempts began, and counts from its end; never before the incident, since failures that were resolved
- * without a success belong to an earlier one, nor before the webhook was switched on again. The last success is a value
- * before the failures are read: joined to them it would have all older ones read too.
+ * without a success belong to an earlier one, nor before `resumedAt`. The last success is a value before the failures are
+ * read: joined to them it would have all older ones read too.
  */
 export async function findEvaluationInputs(
   db: Db,
@@ -105,14 +105,20 @@ type InputColumns = Omit<EvaluationInputs, 'streak' | 'lastFailure'> & {
 /** While something is to be sent, the workflow evaluates within a quarter of an hour; then the sweeper signals it. */
 const WHILE_SENDING = `interval '17 minutes'`
 
-/** Notes what the workflow is to be woken for besides a change: `resting` for the next failure; the sweeper's time. */
+/**
+ * Notes what the workflow is to be woken for besides a change: `resting` for the next failure; the sweeper's time. Where
+ * nothing is unresolved though nothing succeeded, as after a subscription was narrowed, later failures are a new streak.
+ */
 export async function recordEvaluation(
   db: Db,
   incidentId: string,
   next: { resting: boolean; sweepAfterMs: number | null },
 ): Promise<void> {
   await sql(
-    `UPDATE incident SET resting = :resting, sweep_at = CASE
+    `UPDATE incident SET resting = :resting,
+        resumed_at = CASE WHEN has_unresolved(webhook_id) THEN resumed_at ELSE greatest(resumed_at,
+          (SELECT max(started_at) FROM attempt WHERE webhook_id = incident.webhook_id AND outcome = 'failed')) END,
+        sweep_at = CASE
         WHEN EXISTS (SELECT 1 FROM notification WHERE incident_id = :incidentId AND state IN ('pending', 'sending'))
         THEN now() + ${WHILE_SENDING} ELSE now() + :sweepAfterMs::float8 * interval '1 ms' END
       WHERE id = :incidentId`,

@@ -93,7 +93,8 @@ export type FailedAttempt = AttemptRecord & {
 
 /**
  * A failed attempt as it was recorded. `changesIncident`: an incident is to be opened, or the workflow of the open one
- * signalled. `isErased`: the delivery was stopped since its payload is erased, which may close the incident.
+ * signalled. `isErased`: the delivery was stopped since its payload is erased, after an earlier failure, which may close
+ * the incident.
  */
 export type RecordedFailure = { changesIncident: boolean; isErased: boolean } & (
   | { state: 'waiting'; dueAt: Date; dueInMs: number }

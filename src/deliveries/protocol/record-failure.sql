@@ -6,7 +6,7 @@
 -- This is where the instant of the next attempt is computed, once: :dueInMs after the statement came, in whole
 -- milliseconds rounded up, or at once for a requested retry.
 -- An incident is opened, or woken, only by a failure that leaves its delivery waiting or failed. The caller closes it if
--- one whose payload is erased leaves nothing unresolved.
+-- one whose payload is erased, and that had failed before, leaves nothing unresolved.
 -- Planned once: see load-sql.ts.
 WITH given AS (
   SELECT *
@@ -59,6 +59,6 @@ SELECT done.place::int AS place, done.state, done.next_attempt_at AS "dueAt",
        (extract(epoch FROM done.next_attempt_at - delivery_now()) * 1000)::float8 AS "dueInMs",
        done.reason IS NULL AND (i.id IS NULL OR i.resting OR done.state = 'failed' AND i.exhausted_at IS NULL)
          AS "changesIncident",
-       done.reason IS NOT DISTINCT FROM 'payload_erased' AS "isErased"
+       done.number > 1 AND done.reason IS NOT DISTINCT FROM 'payload_erased' AS "isErased"
   FROM done
   LEFT JOIN incident i ON i.webhook_id = done.webhook_id AND i.closed_at IS NULL

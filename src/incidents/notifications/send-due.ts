@@ -58,6 +58,9 @@ export type SendRequest = {
 /** Messages of one incident in flight per channel, so that one slow recipient does not block the others. */
 const CONCURRENT_SENDS = 4
 
+/** After a longer claim nothing is sent in this round: the incident may be over. */
+const MAX_CLAIM_MS = 10_000
+
 /**
  * Sends the pending notifications of an incident. Each is claimed before it is sent, and claimed again only when the
  * try was provably not accepted. Returns the incident's notifications counted by kind and state.
@@ -102,8 +105,14 @@ async function claimAndSend(
   // Everything is read before the claim, so that after it only the sending can fail.
   const send = await retryWhileUnavailable(() => prepare(dependencies, incident, notification), signal)
   const claim = randomUUID()
-  if (!(await retryWhileUnavailable(() => claimNotification(dataSource, id, claim), signal))) return
-  const outcome = await send()
+  let askedAtMs = 0
+  const claimOnce = (): Promise<boolean> => {
+    askedAtMs = performance.now()
+    return claimNotification(dataSource, id, claim)
+  }
+  if (!(await retryWhileUnavailable(claimOnce, signal))) return
+  const isLate = performance.now() - askedAtMs > MAX_CLAIM_MS
+  const outcome: SendOutcome = isLate ? { state: 'refused', error: 'its claim took too long' } : await send()
   const error = outcome.state === 'sent' ? null : outcome.error
   const state = outcome.state === 'refused' ? 'pending' : outcome.state
   // Not aborted: the message was sent, and its outcome must not be lost.

@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { closeResolvedIncident, openIncident, resumeIncident } from '../../../src/db/queries/incidents.ts'
 import { findEvaluationInputs, findIncident } from '../../../src/db/queries/notifications.ts'
+import { recordAttempts } from '../../../src/deliveries/attempt/record-under-lock.ts'
 import { recordSuccesses } from '../../../src/deliveries/protocol/record-attempts.ts'
 import { newId } from '../../../src/ids.ts'
+import { evaluateNotifications } from '../../../src/incidents/evaluate-notifications.ts'
+import { createWebhookLocks } from '../../../src/webhooks/webhook-locks.ts'
 import { createTestApi, type TestApi } from '../../helpers/api/api.ts'
+import { setRow } from '../../helpers/deliveries/set-row.ts'
 import { attemptRecord } from '../../helpers/deliveries/use-rows.ts'
 import {
   createConcurrentWebhook,
@@ -98,22 +102,73 @@ describe('what closes an incident', () => {
     for (const [what, ms] of Object.entries(found!)) expect(ms, what).to.be.at.least(0)
   })
 
-  it('narrowing the subscription does not, but what is left fails no more', async () => {
-    await webhook.publishFailing(2)
+  describe('narrowing the subscription does not', () => {
     const streak = async () => {
-      const [{ id, organisationId } = { id: '', organisationId: '' }] = await database.dataSource.query<
-        { id: string; organisationId: string }[]
-      >('SELECT id, organisation_id AS "organisationId" FROM incident WHERE webhook_id = $1', [
-        webhook.webhookId,
-      ])
+      const { organisationId } = webhook.member
+      const [{ id } = { id: '' }] = await webhook.incidents()
       const incident = await findIncident(database.dataSource, organisationId, id)
       return (await findEvaluationInputs(database.dataSource, incident!)).streak
     }
-    expect(await streak()).not.to.equal(null)
-    await request('PATCH', '', { subscribedEventKeys: ['invoice:paid'] })
-    expect(await webhook.states()).to.deep.equal({ stopped: 2 })
-    expect(await incidents()).to.deep.equal([true])
-    expect(await streak()).to.equal(null)
+    const narrow = async (): Promise<void> => {
+      await webhook.publishFailing(2)
+      expect(await streak()).not.to.equal(null)
+      await request('PATCH', '', { subscribedEventKeys: ['invoice:paid'] })
+      expect(await webhook.states()).to.deep.equal({ stopped: 2 })
+    }
+
+    it('but what is left fails no more', async () => {
+      await narrow()
+      expect(await incidents()).to.deep.equal([true])
+      expect(await streak()).to.equal(null)
+    })
+
+    it('and what fails a week later has failed since then', async () => {
+      await narrow()
+      for (const age of ['attempt SET started_at = started_at', 'incident SET opened_at = opened_at'])
+        await database.dataSource.query(`UPDATE ${age} - interval '7 days' WHERE webhook_id = $1`, [
+          webhook.webhookId,
+        ])
+      const { organisationId } = webhook.member
+      const [{ id: incidentId } = { id: '' }] = await webhook.incidents()
+      const evaluation = await evaluateNotifications(
+        { dataSource: database.dataSource, locks: createWebhookLocks() },
+        { organisationId, incidentId, notifyAfterMs: 300_000, dueFor: null },
+      )
+      expect(evaluation).to.include({ open: true, streak: null })
+      await request('PATCH', '', { subscribedEventKeys: ['*'] })
+      await webhook.publishFailing(1)
+      expect(await incidents()).to.deep.equal([true])
+      expect((await streak())!.forMs).to.be.below(60_000)
+    })
+  })
+
+  it('a failed first attempt at an erased payload does not, though nothing is unresolved; a later one does', async () => {
+    const [later = ''] = await webhook.publishFailing(1)
+    await switchOffAndOn()
+    const [first = ''] = await webhook.publish(1)
+    const { organisationId } = webhook.member
+    const { webhookId } = webhook
+    for (const [deliveryId, number] of [
+      [first, 1],
+      [later, 2],
+    ] as const) {
+      const owner = randomUUID()
+      await setRow(database.dataSource, deliveryId, { state: 'in_progress', attempts: number - 1, owner })
+      await database.dataSource.query('UPDATE delivery SET is_erased = true WHERE id = $1', [deliveryId])
+      const record = attemptRecord(
+        { organisationId, deliveryId, url: 'https://receiver.example.com/' },
+        { owner, number, failureCode: 'http_status', statusCode: 500 },
+      )
+      await database.dataSource.transaction((manager) =>
+        recordAttempts(
+          manager,
+          { organisationId, webhookId },
+          [{ ...record, next: 'waiting', dueInMs: 1_000 }],
+          null,
+        ),
+      )
+      expect(await incidents(), `after attempt ${number}`).to.deep.equal([number === 1])
+    }
   })
 
   it('a first attempt that succeeds does, once nothing is unresolved', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createExhaustedIncident, type People } from '../../helpers/notifications/addressed-incident.ts'
+import { openTransaction, untilWaitingForLock } from '../../helpers/database/database.ts'
 import { eventually } from '../../helpers/eventually.ts'
 import {
   counted,
@@ -86,6 +87,26 @@ describe('sending what is due', () => {
         expect(await sending.incident.row(AN)).to.include({ state: outcome.state, error, sentAt: null })
       })
     }
+
+    it('is nothing, where its claim took so long that the incident may be over', async () => {
+      await sending.addressed({ email: ORGANISATION })
+      const { incidentId } = sending.incident
+      const now = performance.now.bind(performance)
+      const blocked = await openTransaction(sending.database.dataSource)
+      try {
+        await blocked.query('SELECT 1 FROM notification WHERE incident_id = $1 FOR UPDATE', [incidentId])
+        const sent = sending.send()
+        await untilWaitingForLock(sending.database.dataSource)
+        performance.now = () => now() + 11_000
+        await blocked.commitTransaction()
+        expect(await sent).to.deep.equal(counted('pending', 1))
+      } finally {
+        performance.now = now
+        await blocked.release()
+      }
+      expect(sending.handed).to.deep.equal([])
+      expect(await sending.send()).to.deep.equal(counted('sent', 1))
+    })
 
     it('gives up what has been refused for a day', async () => {
       await sending.addressed(TWO)
