@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { EntityManager } from 'typeorm'
 import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/deliveries.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import type { AttemptOutcome, AttemptRequest, RowOutcome } from '../../domain/attempt-outcome.ts'
 import { isFinal } from '../../domain/delivery-state.ts'
 import { claimAttempts, releaseRuns, type Claim } from '../protocol/claim.ts'
-import { transactOnWebhook, type CommandDependencies } from '../../webhooks/webhook-locks.ts'
+import type { CommandDependencies } from '../../webhooks/webhook-locks.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { stopUnwanted } from '../protocol/change-deliveries.ts'
 
-/** Interval at which a run tries to claim a row that another run has: most are released before the lease ends. */
+/** The longest interval at which a run tries to claim a row: most are released before the lease of another run ends. */
 const CLAIM_INTERVAL_MS = 250
 
 /**
@@ -36,6 +37,7 @@ export async function claimAttempt(
   const { dataSource } = dependencies
   const { organisationId, deliveryId, number } = request
   const waitUntilMs = performance.now() + leaseMs
+  let pauseMs = 0
   for (;;) {
     signal.throwIfAborted()
     const owner = randomUUID()
@@ -53,7 +55,9 @@ export async function claimAttempt(
       await retryWhileUnavailable(() => stopRefused(dependencies, request), signal)
       continue
     }
-    const waitMs = status === null ? null : waitForRow(status, request)
+    // A row that is free has become so just now, or is locked: for a moment, or for long by a change of many rows.
+    pauseMs = status !== null && isFree(status) ? Math.min(2 * pauseMs || 1, CLAIM_INTERVAL_MS) : 0
+    const waitMs = status === null ? null : waitForRow(status, request, pauseMs)
     if (waitMs === null) return outcomeOfRow(status, number)
     // The run that has the row has ended its POST, and renews its lease until the outcome is recorded.
     if (status?.state === 'in_progress' && performance.now() > waitUntilMs)
@@ -67,12 +71,24 @@ function isUnwanted({ state, isTaken, leasedForMs }: DeliveryStatus): boolean {
   return !isTaken && !isFinal(state) && leasedForMs === 0
 }
 
-/** Returns after how many ms to claim the row again; null when this run is not to wait for it. */
-function waitForRow(status: DeliveryStatus, { number, maxWaitMs }: AttemptRequest): number | null {
+/** By its time, or its lease. */
+function isFree({ state, dueInMs, leasedForMs }: DeliveryStatus): boolean {
+  return state === 'waiting' ? dueInMs <= 0 : leasedForMs <= 0
+}
+
+/**
+ * Returns after how many ms to claim the row again: one that is free after `pauseMs`; null when this run is not to wait
+ * for it.
+ */
+function waitForRow(
+  status: DeliveryStatus,
+  { number, maxWaitMs }: AttemptRequest,
+  pauseMs: number,
+): number | null {
   const { state, attempts, dueInMs, leasedForMs } = status
   if (isFinal(state) || attempts !== number - 1) return null
+  if (isFree(status)) return pauseMs
   if (state !== 'waiting') return Math.min(leasedForMs + 1, CLAIM_INTERVAL_MS)
-  if (dueInMs <= 0) return 1
   // A longer rest is the workflow's: it was woken before its time, or the clocks differ by so much.
   return dueInMs > maxWaitMs ? null : Math.ceil(dueInMs)
 }
@@ -105,16 +121,19 @@ export function outcomeOfRow(status: DeliveryStatus | null, number: number): Row
 
 export type StopDependencies = CommandDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
 
+/** After this time it is tried again. */
+const STOP_TIMEOUT_MS = 5_000
+
 /**
- * Stops the deliveries that a webhook does not take, under its lock: a claim of one of them was refused. The sweeper
- * signals an incident that this closes.
+ * Stops the deliveries that a webhook does not take, under its lock and in its organisation's share: a claim of one of
+ * them was refused. The sweeper signals an incident that this closes.
  */
 export async function stopRefused(
-  dependencies: StopDependencies,
+  { dataSource, locks, metrics }: StopDependencies,
   { organisationId, webhookId }: { organisationId: string; webhookId: string },
 ): Promise<void> {
-  const { stopped } = await transactOnWebhook(dependencies, webhookId, (manager) =>
-    stopUnwanted(manager, { organisationId, webhookId }),
-  )
-  dependencies.metrics.deliveriesStopped(stopped)
+  const of = { organisationId, webhookId }
+  const stop = (manager: EntityManager) => stopUnwanted(manager, of)
+  const { stopped } = await locks.transact(dataSource, of, stop, STOP_TIMEOUT_MS)
+  metrics.deliveriesStopped(stopped)
 }

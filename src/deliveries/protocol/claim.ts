@@ -44,21 +44,20 @@ export type Claim = {
 
 /**
  * Claims deliveries for runs, in one statement. Returns for each run what it needs; null where it did not get its row:
- * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findDeliveryStatus` returns why).
+ * the attempt is recorded or not due, another run has it, or the webhook does not take it (`findDeliveryStatus` returns why),
+ * or another transaction has just locked it.
  */
 export async function claimAttempts(
   db: Db,
   runs: readonly Run[],
   leaseMs: number,
 ): Promise<(Claim | null)[]> {
-  // In the order of ids: of two processes that claim the same rows, neither waits for the other in a circle.
-  const inOrder = [...runs].sort((a, b) => (a.deliveryId < b.deliveryId ? -1 : 1))
   const statement = CLAIM.with({
-    ids: inOrder.map(({ deliveryId }) => deliveryId),
-    organisationIds: inOrder.map(({ organisationId }) => organisationId),
-    numbers: inOrder.map(({ number }) => number),
-    owners: inOrder.map(({ owner }) => owner),
-    areWorkflows: inOrder.map(({ isWorkflow }) => isWorkflow),
+    ids: runs.map(({ deliveryId }) => deliveryId),
+    organisationIds: runs.map(({ organisationId }) => organisationId),
+    numbers: runs.map(({ number }) => number),
+    owners: runs.map(({ owner }) => owner),
+    areWorkflows: runs.map(({ isWorkflow }) => isWorkflow),
     leaseMs,
     sweepDelayMs: SWEEP_DELAY_MS,
   })

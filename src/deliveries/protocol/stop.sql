@@ -7,7 +7,7 @@
 --
 -- MATERIALIZED, since PostgreSQL rechecks a row that another transaction had locked against the row that it was joined
 -- with. It does not remember which row of an inlined UNION that was, reads the UNION again, and may miss it.
--- In the order of ids, as claims are, so that a switch-off and a batch of claims never deadlock.
+-- In the order of ids, so that a switch-off and another statement over many rows never deadlock.
 WITH unwanted AS MATERIALIZED (
   SELECT d.id, stop_reason_of(w.deleted_at, w.enabled, w.subscribed_event_keys, e.key, d.is_erased) AS reason
     FROM (SELECT id, event_id, webhook_id, is_erased FROM delivery

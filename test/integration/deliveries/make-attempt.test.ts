@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type AttemptDependencies, createAttempt } from '../../../src/deliveries/attempt/make-attempt.ts'
 import type { CommittedDelivery } from '../../../src/deliveries/protocol/commit-events.ts'
@@ -103,7 +104,7 @@ describe('an attempt', () => {
   it('returns the rest of the wait at the time when a time-out is reported', async () => {
     const waiting: AttemptDependencies = {
       ...suite.dependencies,
-      timeoutPace: { next: () => new Promise((resolve) => setTimeout(resolve, 300)), waitMs: () => 0 },
+      timeoutPace: { next: () => setTimeout(300), waitMs: () => 0 },
     }
     answerWith(() => null)
     const outcome = await createAttempt(waiting)(attemptRequest(delivery), NO_SIGNALS)
@@ -166,6 +167,21 @@ describe('an attempt', () => {
     expect(await attempt()).to.include({ state: 'completed', attempts: 1 })
     expect(suite.receiver.posts).to.have.length(1)
     expect(suite.receiver.posts[0]!.arrivedAt).to.be.at.least(heldUntil)
+  })
+
+  it('keeps no connection while its row is locked, and posts once it is not', async () => {
+    let ended: Promise<unknown> = Promise.resolve()
+    await database.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT 1 FROM delivery WHERE id = $1 FOR UPDATE', [delivery.deliveryId])
+      ended = attempt()
+      await setTimeout(500)
+      const waiting = await run(
+        `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+      expect(waiting).to.deep.equal([])
+      expect(suite.receiver.posts).to.have.length(0)
+    })
+    expect(await ended).to.include({ state: 'completed', attempts: 1 })
   })
 
   it('is recorded as failed, without a POST, after its worker was lost five times', async () => {

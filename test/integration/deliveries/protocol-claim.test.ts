@@ -54,6 +54,20 @@ describe('the claim of a delivery', () => {
     }
   })
 
+  it('passes over a row that is locked, and takes the others of its batch', async () => {
+    const { dataSource } = suite.database
+    const [locked, free] = [await suite.publish(), await suite.publish()]
+    const runs = [locked, free].map(({ organisationId, deliveryId }) => {
+      return { organisationId, deliveryId, number: 1, owner: randomUUID(), isWorkflow: false }
+    })
+    await dataSource.transaction(async (manager) => {
+      await manager.query('SELECT 1 FROM delivery WHERE id = $1 FOR UPDATE', [locked.deliveryId])
+      const claims = await claimAttempts(dataSource, runs, LEASE_MS)
+      expect(claims.map((claim) => claim?.owner)).to.deep.equal([undefined, runs[1]!.owner])
+    })
+    expect(await suite.claim(locked)).not.to.equal(null)
+  })
+
   for (const [inMs, isClaimed] of [
     [-60_000, true],
     [0, true],

@@ -66,6 +66,22 @@ describe('webhooks that are locked by a lost host', () => {
     await webhook.attempt(ids.map((deliveryId) => ({ deliveryId, number: 1, succeeds: false })))
   }
 
+  it('by all their rows, as by the end of a long backlog, delay no attempt at another', async () => {
+    const [other, locked] = [await create(), await create()]
+    const ids = await locked.publish(2 * POOL_SIZE)
+    await holder.query('BEGIN')
+    await holder.query('UPDATE delivery SET sweep_at = sweep_at WHERE webhook_id = $1', [locked.webhookId])
+    const waiting = locked.attempt(ids.map((deliveryId) => ({ deliveryId, number: 1, succeeds: true })))
+    let recorded = 0
+    for (const until = performance.now() + WATCHED_MS / 2; performance.now() < until; recorded++)
+      await fail(other, FAILURES)
+    // One that waited for a connection as well would take most of this time.
+    expect(recorded).to.be.above(3)
+    await holder.query('COMMIT')
+    await waiting
+    expect(await locked.states()).to.deep.equal({ completed: ids.length })
+  })
+
   describe('forty at a time', () => {
     let locked: ConcurrentWebhook[]
     let other: ConcurrentWebhook

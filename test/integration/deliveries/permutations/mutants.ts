@@ -6,23 +6,6 @@ const found = (column: string): string => `(SELECT s.${column} FROM delivery s W
 /** Conditions that READ COMMITTED does not recheck on the row that it has waited for. */
 const NOT_RECHECKED: readonly Mutant[] = [
   {
-    name: 'the state',
-    of: 'claim',
-    edits: [
-      [`AND (d.state = 'pending'`, `AND d.id IN (SELECT d.id FROM delivery d WHERE d.state = 'pending'`],
-    ],
-  },
-  {
-    name: 'the lease',
-    of: 'claim',
-    edits: [['d.lease_until < delivery_now()', `${found('lease_until')} < delivery_now()`]],
-  },
-  {
-    name: 'the number of the attempt',
-    of: 'claim',
-    edits: [['d.attempts = g.number - 1', `${found('attempts')} = g.number - 1`]],
-  },
-  {
     name: 'the owner',
     of: 'release',
     edits: [[`d.state = 'in_progress' AND d.owner`, found('owner')]],
@@ -108,6 +91,7 @@ const UNLOCKED: readonly Mutant[] = [
 
 /** Statements that lock other rows, or in another order. */
 const LOCKING: readonly Mutant[] = [
+  { name: 'waits for locked rows', of: 'claim', edits: [['SKIP LOCKED', '']] },
   { name: 'waits for locked rows', of: 'renew-lease', edits: [['SKIP LOCKED', '']] },
   { name: 'waits for locked rows', of: 'sweep-later', edits: [['SKIP LOCKED', '']] },
   {
@@ -115,18 +99,6 @@ const LOCKING: readonly Mutant[] = [
     of: 'sweep-later',
     edits: [[`AND date_trunc('milliseconds', d.sweep_at) = g.seen_at`, '']],
     isSerial: true,
-  },
-  {
-    name: 'locks rows in another order',
-    of: 'claim',
-    only: 'other',
-    edits: [
-      ['FROM unnest((SELECT :ids', 'FROM (SELECT * FROM unnest((SELECT :ids'],
-      [
-        'AS g (id, organisation_id, number, owner, is_workflow, place)',
-        'AS given (id, organisation_id, number, owner, is_workflow, place) ORDER BY id DESC) g',
-      ],
-    ],
   },
   { name: 'locks rows in another order', of: 'stop', waits: 'stop', edits: [['ORDER BY d.id', '']] },
   { name: 'locks rows in another order', of: 'sweep-everything', edits: [['ORDER BY id)', ')']] },

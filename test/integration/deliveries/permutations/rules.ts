@@ -5,7 +5,7 @@ import type { AllDid, Did, Left, LeftDelivery } from './outcome.ts'
 export type Ended = { waited: readonly Step[]; did: AllDid; left: Left }
 
 /** Statements that pass over locked rows. */
-const NEVER_WAITS = ['renew-lease', 'sweep-later']
+const NEVER_WAITS = ['claim', 'renew-lease', 'sweep-later']
 
 /** The sweeper examines every row that is not final within this time after it is due, or its lease is over. */
 const SWEEP_BOUND_TENTHS = 600

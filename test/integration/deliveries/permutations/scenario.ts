@@ -18,6 +18,8 @@ export type Scenario = {
   afterwards?: Session
   /** PostgreSQL may end one session, which does its work again. */
   mayDeadlock?: boolean
+  /** A batch of claims passes over single rows: each row is compared by itself. */
+  isRowByRow?: boolean
 }
 
 /** Changes statements of a session on their way to PostgreSQL. */
@@ -56,7 +58,7 @@ export async function explore(
     explored.waits += permutation.waited.length
     for (const { session, name } of permutation.steps) steps.get(session)?.add(name)
     for (const { name } of permutation.waited) waiting.add(name)
-    const ended = await endOf(stage, permutation)
+    const ended = await endOf(stage, scenario, permutation)
     const hasDeadlock = isDeadlock(ended.did)
     if (hasDeadlock) explored.deadlocks++
     const rules = [
@@ -64,7 +66,7 @@ export async function explore(
       ...(await claimable(stage, ended.left)),
     ]
     if (hasDeadlock && scenario.mayDeadlock !== true) rules.push('no session is ended by a deadlock')
-    if (!hasDeadlock && !serial.has(await compared(stage, scenario, ended)))
+    if (!hasDeadlock && !(await compared(stage, scenario, ended)).every((result) => serial.has(result)))
       rules.push('some serial order of the transactions has the same result')
     if (rules.length > 0) return { ...explored, broken: { rules, steps: permutation.steps } }
   }
@@ -82,7 +84,8 @@ export async function exploreSerially(
     isSerial: true,
     ...(mutation && { mutation }),
   }))
-    outcomes.add(await compared(stage, scenario, await endOf(stage, permutation)))
+    for (const result of await compared(stage, scenario, await endOf(stage, scenario, permutation)))
+      outcomes.add(result)
   return outcomes
 }
 
@@ -102,21 +105,30 @@ function permutationsOf(
 
 async function endOf(
   stage: DatabaseStage,
+  { sessions }: Scenario,
   { results }: Permutation<Did>,
 ): Promise<{ did: AllDid; left: Left }> {
-  const did = Object.entries(results).map(([name, result]) => [name, didOf(result)] as const)
-  return { did: Object.fromEntries(did), left: await stage.read() }
+  const did: AllDid = {}
+  for (const [name, result] of Object.entries(results)) did[name] = didOf(result)
+  for (const [name, session] of Object.entries(sessions)) {
+    const before = did[name]!
+    if (session.isRepeated !== true || 'error' in before) continue
+    const { claimed = [] } = await stage.run(session)
+    did[name] = { claimed: [...(before.claimed ?? []), ...claimed].sort() }
+  }
+  return { did, left: await stage.read() }
 }
 
-/** What is compared with serial orders. */
+/** What is compared with serial orders, each of which has been seen. */
 async function compared(
   stage: DatabaseStage,
-  { afterwards }: Scenario,
+  { afterwards, isRowByRow = false }: Scenario,
   { did, left }: { did: AllDid; left: Left },
-): Promise<string> {
-  if (afterwards === undefined) return JSON.stringify({ did, left })
+): Promise<string[]> {
+  if (isRowByRow) return left.deliveries.map((delivery) => JSON.stringify(delivery))
+  if (afterwards === undefined) return [JSON.stringify({ did, left })]
   await stage.run(afterwards)
-  return JSON.stringify({ did, left: await stage.read() })
+  return [JSON.stringify({ did, left: await stage.read() })]
 }
 
 /** Tries to claim each delivery that no run may POST. */

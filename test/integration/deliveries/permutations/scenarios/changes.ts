@@ -56,13 +56,13 @@ export const CHANGES: readonly Scenario[] = [
     sessions: { claim: claim('B', [1], second), user: change('narrow', 'widen') },
   },
   {
-    title: 'a claim that read the webhook before it was switched off and on takes the resumed delivery',
+    title: 'a batch of claims passes over a locked row while the webhook of another is switched off and on',
     rows: { deliveries: [other, pending] },
     sessions: { third: mark(1), claim: claim('B', [1, 2]), user: change('off', 'on') },
     first: ['third', 'claim'],
   },
   {
-    title: 'a claim that read the webhook before it was switched off takes no stopped delivery',
+    title: 'a batch of claims passes over a locked row while the webhook of another is switched off',
     rows: { deliveries: [other, pending] },
     sessions: { third: mark(1), claim: claim('B', [1, 2]), user: change('off') },
     first: ['third', 'claim'],
@@ -78,6 +78,7 @@ export const CHANGES: readonly Scenario[] = [
     },
     sessions: { third: mark(2), claim: claim('B', [1, 2, 3]), user: change('off') },
     first: ['third'],
+    isRowByRow: true,
   },
   {
     title: 'a refused run stops no delivery of a webhook that is switched on meanwhile',

@@ -2,6 +2,7 @@ import { due, leased, lost, pending, waiting, type Given } from '../rows.ts'
 import type { Scenario } from '../scenario.ts'
 import { mark, sweep, sweepEverything } from '../sessions/processes.ts'
 import { claim, recordSuccess, release, renew } from '../sessions/runs.ts'
+import { change } from '../sessions/users.ts'
 
 const second = { number: 2 }
 /** Due for so long; the later, the sooner swept. */
@@ -34,6 +35,7 @@ export const CLAIMS: readonly Scenario[] = [
     rows: { deliveries: [pending, pending, pending] },
     // A row that a third session has: without it a statement takes all of its rows at once.
     sessions: { third: mark(2), one: claim('B', [1, 2, 3]), other: claim('C', [3, 2, 1]) },
+    isRowByRow: true,
   },
   {
     title: 'a batch of claims and lost runs that end leave consistent rows, also after a deadlock',
@@ -41,6 +43,7 @@ export const CLAIMS: readonly Scenario[] = [
     sessions: { third: mark(2), claim: claim('B', [1, 2, 3]), release: release('A', [3, 2, 1]) },
     first: ['third'],
     mayDeadlock: true,
+    isRowByRow: true,
   },
   {
     title: 'a claim is granted only after the run that has the row has returned it',
@@ -101,6 +104,17 @@ export const CLAIMS: readonly Scenario[] = [
     sessions: {
       third: sweep([2], { seenInMs: 18_000, inMs: 20_000 }),
       claim: claim('B', [1, 2, 3], second),
+      sweep: sweepEverything,
+    },
+    first: ['third'],
+    isRowByRow: true,
+  },
+  {
+    title: 'a switch-off and a sweep of everything never deadlock',
+    rows: { deliveries: [-1_000, -2_000, -3_000].map((dueInMs) => late(dueInMs)) },
+    sessions: {
+      third: sweep([2], { seenInMs: 18_000, inMs: 20_000 }),
+      user: change('off'),
       sweep: sweepEverything,
     },
     first: ['third'],

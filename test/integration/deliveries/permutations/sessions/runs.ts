@@ -13,7 +13,7 @@ type Claimed = { number?: number; isWorkflow?: boolean }
 /** Runs of attempt `number` of these deliveries, in one statement. */
 export function claim(run: RunName, places: readonly number[], options: Claimed = {}): Session {
   const { number = 1, isWorkflow = false } = options
-  return alone(async (manager) => {
+  const session = alone(async (manager) => {
     const runs = places.map((place) => ({
       organisationId: ORGANISATION,
       deliveryId: deliveryId(place),
@@ -25,6 +25,7 @@ export function claim(run: RunName, places: readonly number[], options: Claimed 
     const claims = await claimAttempts(manager, runs, LEASE_MS)
     return { claimed: places.filter((_, index) => claims[index] !== null) }
   })
+  return Object.assign(session, { isRepeated: true as const })
 }
 
 /** What a run does whose claim was refused, since the webhook takes no such delivery. */

@@ -5,7 +5,8 @@ import type { Work } from '../stepped-session.ts'
 import type { Did } from '../outcome.ts'
 import { ORGANISATION, WEBHOOK } from '../rows.ts'
 
-export type Session = Work<Did>
+/** `isRepeated`: the product does it again, as long as it passes over rows that are locked. */
+export type Session = Work<Did> & { isRepeated?: true }
 
 export const OF_WEBHOOK = { organisationId: ORGANISATION, webhookId: WEBHOOK }
 
