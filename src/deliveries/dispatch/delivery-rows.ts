@@ -1,3 +1,4 @@
+import { WebhookLockedError } from '../../db/connection/connection-errors.ts'
 import {
   findFirstAttempts,
   findOverdue,
@@ -24,8 +25,10 @@ export function createDeliveryRows(dependencies: StopDependencies & { leaseMs: n
 
   async function stopAllRefused(deliveryIds: readonly string[]): Promise<void> {
     for (const of of await findRefusing(dataSource, deliveryIds))
-      // Where its webhook, or its organisation, has no lock to give: with a later claim.
-      await stopRefused(dependencies, of).catch(() => undefined)
+      await stopRefused(dependencies, of).catch((error: unknown) => {
+        // With a later claim. Those of the others are stopped meanwhile.
+        if (!(error instanceof WebhookLockedError)) throw error
+      })
   }
 
   return {
