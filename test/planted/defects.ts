@@ -62,8 +62,8 @@ export const DEFECTS: readonly Defect[] = [
     patches: [
       {
         file: 'src/incidents/notifications/send-due.js',
-        text: 'if (!(await retryWhileUnavailable(() => claimNotification(dataSource, id, claim), signal)))',
-        by: 'if (claimNotification === undefined)',
+        text: 'if (!(await retryWhileUnavailable(claimOnce, signal)))',
+        by: 'askedAtMs = performance.now(); if (claimOnce === undefined)',
       },
     ],
     faultKinds: [],
