@@ -82,7 +82,8 @@ function bounds(parse: (text: string) => unknown): string {
   try {
     parse('none')
   } catch (error) {
-    return /from \d+ to \d+$/.exec(String(error))?.[0].replace(/^/, '; ') ?? ''
+    const [found] = /from \d+ to \d+$/.exec(String(error)) ?? []
+    if (found !== undefined) return `; ${found}`
   }
   return ''
 }

@@ -22,9 +22,10 @@ type Transaction<T> = OfWebhook & {
 export type WebhookLocks = {
   /**
    * Runs `work` in a transaction under the lock of the webhook, after those of the same webhook that came before.
-   * Rejects with WebhookLockedError, and never runs `work`, if it has not begun within `timeoutMs`.
+   * Rejects with WebhookLockedError, and never runs `work`, if it has not begun within `timeoutMs`: that of a command
+   * unless given.
    */
-  transact<T>(dataSource: DataSource, of: OfWebhook, work: Work<T>, timeoutMs: number): Promise<T>
+  transact<T>(dataSource: DataSource, of: OfWebhook, work: Work<T>, timeoutMs?: number): Promise<T>
 }
 
 /** With the time limit of its statements, a request is answered within ten seconds. */
@@ -83,7 +84,7 @@ export function createWebhookLocks(poolSize = 20): WebhookLocks {
   }
 
   return {
-    transact: (dataSource, of, work, timeoutMs) =>
+    transact: (dataSource, of, work, timeoutMs = COMMAND_TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
         let hasTimedOut = false
         let timer: NodeJS.Timeout
@@ -147,7 +148,7 @@ export function transactOnWebhook<T>(
   { dataSource, locks }: CommandDependencies,
   webhookId: string,
   work: Work<T>,
-  timeoutMs = COMMAND_TIMEOUT_MS,
+  timeoutMs?: number,
 ): Promise<T> {
   return locks.transact(dataSource, { webhookId }, work, timeoutMs)
 }
@@ -185,5 +186,5 @@ export async function transactOnOwn<T>(
   await requireWebhook(dataSource, organisationId, id)
   const workOnOwn = async (manager: EntityManager) =>
     work(manager, await requireWebhook(manager, organisationId, id))
-  return locks.transact(dataSource, { webhookId: id, organisationId }, workOnOwn, COMMAND_TIMEOUT_MS)
+  return locks.transact(dataSource, { webhookId: id, organisationId }, workOnOwn)
 }

@@ -63,7 +63,7 @@ const ASK_READINESS = fileURLToPath(new URL('./rig/ask-readiness.mjs', import.me
 const READY_MS = 200
 const SLOW_READY_MS = 1_000
 
-/** Of the processor; ordinary are 20 to 30 ms. An answer of `/readyz` takes a few iterations of the event loop. */
+/** Of the processor; ordinary are 20 to 50 ms. An answer of `/readyz` takes a few iterations of the event loop. */
 const MAX_HOLD_MS = 60
 
 /** The same, on a slow machine, in times of what the parser takes for one large body there. */

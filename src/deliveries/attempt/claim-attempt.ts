@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EntityManager } from 'typeorm'
 import { findDeliveryStatus, type DeliveryStatus } from '../../db/queries/deliveries.ts'
 import { retryWhileUnavailable } from '../../db/connection/connection-errors.ts'
 import type { AttemptOutcome, AttemptRequest, RowOutcome } from '../../domain/attempt-outcome.ts'
@@ -121,9 +120,6 @@ export function outcomeOfRow(status: DeliveryStatus | null, number: number): Row
 
 export type StopDependencies = CommandDependencies & { metrics: Pick<Metrics, 'deliveriesStopped'> }
 
-/** After this time it is tried again. */
-const STOP_TIMEOUT_MS = 5_000
-
 /**
  * Stops the deliveries that a webhook does not take, under its lock and in its organisation's share: a claim of one of
  * them was refused. The sweeper signals an incident that this closes.
@@ -133,7 +129,6 @@ export async function stopRefused(
   { organisationId, webhookId }: { organisationId: string; webhookId: string },
 ): Promise<void> {
   const of = { organisationId, webhookId }
-  const stop = (manager: EntityManager) => stopUnwanted(manager, of)
-  const { stopped } = await locks.transact(dataSource, of, stop, STOP_TIMEOUT_MS)
+  const { stopped } = await locks.transact(dataSource, of, (manager) => stopUnwanted(manager, of))
   metrics.deliveriesStopped(stopped)
 }

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { expect } from 'chai'
 import { createExhaustedIncident, type People } from '../../helpers/notifications/addressed-incident.ts'
 import { openTransaction, untilWaitingForLock } from '../../helpers/database/database.ts'
@@ -97,11 +98,11 @@ describe('sending what is due', () => {
         await blocked.query('SELECT 1 FROM notification WHERE incident_id = $1 FOR UPDATE', [incidentId])
         const sent = sending.send()
         await untilWaitingForLock(sending.database.dataSource)
-        performance.now = () => now() + 11_000
+        mock.method(performance, 'now', () => now() + 11_000)
         await blocked.commitTransaction()
         expect(await sent).to.deep.equal(counted('pending', 1))
       } finally {
-        performance.now = now
+        mock.restoreAll()
         await blocked.release()
       }
       expect(sending.handed).to.deep.equal([])
