@@ -22,6 +22,7 @@ export const USAGE = [
   `  --shards N             history shards of the latter (${HISTORY_SHARDS})`,
   '  --processes N          Posthorns on the same database and engine, published to in turn (1)',
   '  --tls                  receivers speak TLS',
+  '  --rest SECONDS         before each burst but the first, in which nothing is published (0)',
   '  --quick                small numbers: whether it works, not how fast it is',
   '  --json FILE            writes the results there as well',
   '  --pictures FOLDER      where scenarios with curves (tables) leave them, as SVG',
@@ -44,6 +45,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
       shards: { type: 'string', default: HISTORY_SHARDS },
       processes: { type: 'string', default: '1' },
       tls: { type: 'boolean', default: false },
+      rest: { type: 'string', default: '0' },
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
       pictures: { type: 'string' },
@@ -65,8 +67,9 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
       .map((given) => oneOf('--first-attempt', FIRST_ATTEMPTS, given)),
     engine: oneOf('--engine', ENGINES, values.engine),
     shards: integer('--shards', values.shards),
-    processes: integer('--processes', values.processes, MOST_PROCESSES),
+    processes: integer('--processes', values.processes, { most: MOST_PROCESSES }),
     tls: values.tls,
+    restMs: integer('--rest', values.rest, { least: 0 }) * 1_000,
     quick: values.quick,
     jsonFile: values.json ?? null,
     pictures: values.pictures ?? null,
@@ -86,10 +89,10 @@ function isNamed(given: string) {
   return ({ letter, name }: { letter: string; name: string }): boolean => given === letter || given === name
 }
 
-function integer(option: string, given: string, most = Infinity): number {
+function integer(option: string, given: string, { least = 1, most = Infinity } = {}): number {
   const value = Number(given)
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value
-  throw new Error(`${option} takes a number from 1 ${most === Infinity ? 'on' : `to ${most}`}`)
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new Error(`${option} takes a number from ${least} ${most === Infinity ? 'on' : `to ${most}`}`)
 }
 
 function oneOf<T extends string>(option: string, allowed: readonly T[], given: string): T {

@@ -51,6 +51,7 @@ async function run(wanted: BenchOptions): Promise<number> {
       const beganAt = Date.now()
       const { picture, ...findings } = await scenario.run({
         firstAttempt,
+        restMs: wanted.restMs,
         quick: wanted.quick,
         say: (line) => say(`    ${line}`),
         generator: rig.generator,
@@ -77,8 +78,8 @@ async function run(wanted: BenchOptions): Promise<number> {
 }
 
 function writeJson(file: string, machine: object, wanted: BenchOptions, results: Result[]): void {
-  const { engine, shards, processes, tls, quick } = wanted
-  const given = { engine, ...(engine === 'postgres' ? { shards } : {}), processes, tls, quick }
+  const { engine, shards, processes, tls, restMs, quick } = wanted
+  const given = { engine, ...(engine === 'postgres' ? { shards } : {}), processes, tls, restMs, quick }
   writeFileSync(file, `${JSON.stringify({ machine, options: given, results }, null, 2)}\n`)
 }
 

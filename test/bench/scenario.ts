@@ -15,6 +15,8 @@ export type BenchOptions = {
   /** Posthorns on the same database and Temporal. */
   processes: number
   tls: boolean
+  /** Between bursts. What a burst costs depends on how long the process had nothing to do before. */
+  restMs: number
   quick: boolean
   jsonFile: string | null
   /** A folder for the pictures of scenarios that draw one. */
@@ -47,6 +49,8 @@ export type Measured = { row: Row; problems: string[] }
 /** What a scenario works with. */
 export type Bench = {
   firstAttempt: FirstAttempt
+  /** As in the options. */
+  restMs: number
   /** Small numbers, to see whether it works. */
   quick: boolean
   say: (line: string) => void

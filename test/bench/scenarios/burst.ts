@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { START_CONCURRENCY } from '../../../src/process/dispatch.ts'
 import { rounded } from '../measure/distribution.ts'
 import { compareTurns, measureBurst, measureTurn } from '../measure/turns.ts'
@@ -33,8 +34,10 @@ async function besideFloor(bench: Bench, stage: Stage): Promise<Findings> {
   const floor = await bench.openFloor(HOOK.path)
   await measureTurn(bench, { stage, floor, events, round: 0 }, findings)
   const turns = []
-  for (let round = 0; round < ROUNDS; round++)
+  for (let round = 0; round < ROUNDS; round++) {
+    await delay(bench.restMs)
     turns.push(await measureTurn(bench, { stage, floor, events, round }, findings))
+  }
   await floor.close()
   findings.rows = compareTurns({ events }, turns)
   const bursts = turns.map(({ posthorn }) => ({ ...posthorn }))
