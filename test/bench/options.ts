@@ -22,7 +22,7 @@ export const USAGE = [
   `  --shards N             history shards of the latter (${HISTORY_SHARDS})`,
   '  --processes N          Posthorns on the same database and engine, published to in turn (1)',
   '  --tls                  receivers speak TLS',
-  '  --rest SECONDS         before each burst but the first, in which nothing is published (0)',
+  '  --rest SECONDS         between the bursts of (c), in overflow and direct (0)',
   '  --quick                small numbers: whether it works, not how fast it is',
   '  --json FILE            writes the results there as well',
   '  --pictures FOLDER      where scenarios with curves (tables) leave them, as SVG',
